@@ -132,6 +132,15 @@ const BARS: &[Bar] = &[
         check: Check::Command { command: "cargo xtask package --build", reason: MINUTES },
     },
     Bar {
+        subject: "safety",
+        name: "ownership",
+        goal: "10,000 look-alikes an engine (PostgreSQL, MySQL, MariaDB, SQLite, TDS): all that is ours goes, nothing else is touched",
+        check: Check::Command {
+            command: "PLIMSOLL_LOOKALIKES=10000 cargo test -p plimsoll-testbed --test lookalikes -- --nocapture --test-threads=1",
+            reason: "takes hours; MySQL's with PLIMSOLL_TEST_SERVERS=mysql-9 as well",
+        },
+    },
+    Bar {
         subject: "sqlserver",
         name: "grammar",
         goal: "every statement and 5,000 generated ones parse; ten planted errors are each caught",

@@ -38,8 +38,8 @@ pub(crate) struct Dataset {
     pub shared: bool,
 }
 
-/// Bump when rows of a seed change: kept sets of older programs are then no longer found.
-const FORMAT: u32 = 1;
+/// Bump when rows of a seed or marks change: kept sets of older programs are then no longer found.
+const FORMAT: u32 = 2;
 
 impl DatasetSpec {
     /// The data set that parameters ask for.
@@ -90,7 +90,8 @@ impl DatasetSpec {
 /// to make it cold. If others read it, it is shared and that can't be done.
 pub(crate) fn prepare(target: &Target<'_>, keep: &mut Keep<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
     let kept = wanted.workspace();
-    let exists = target.database.workspaces()?.iter().any(|status| status.workspace == kept);
+    let places = target.database.workspaces()?;
+    let exists = places.iter().any(|status| status.workspace == kept && status.not_ours.is_none());
     if exists || target.keep_data {
         if let Some(mut lease) = target.database.claim(&kept, ClaimMode::Exclusive)? {
             let reused = if exists { verify(target, keep, &kept, wanted)? } else { None };

@@ -1,7 +1,7 @@
 //! A folder of ours on this machine, for what a test puts beside its target: backups, and servers that run on them. It goes
 //! when it is dropped, and also when this process is killed. A shell waits for the end of a pipe, stops the servers in the
 //! folder and removes it. If that shell is killed too, the next run or `plimsoll clean` does the same: a locked file in the
-//! folder tells whether its process lives.
+//! folder tells whether its process lives, and that it is ours.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,10 +10,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use plimsoll_engine::{Error, ErrorKind, Program, Result, process};
+use plimsoll_engine::{Program, Result, process, temporary};
 
 const PREFIX: &str = "plimsoll-scratch-";
-const LOCK: &str = "lock";
 /// What is ours to fill; short, as a socket's whole name has 107 bytes at most.
 const INSIDE: &str = "in";
 
@@ -60,21 +59,18 @@ impl Scratch {
     pub fn make(programs: &[Program]) -> Result<Self> {
         let parent = std::env::temp_dir();
         remove_abandoned(&parent);
-        let failed = |error: io::Error| failed(&parent, &error);
+        let failed = |error: io::Error| temporary::failed("a folder", &error);
         // Links in the name would hide the programs that work in it.
         let real = fs::canonicalize(&parent).map_err(failed)?;
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(real).map_err(failed)?;
         let line = |program: &Program| format!("{} {}\n", program.name, if program.is_asked { "QUIT" } else { "KILL" });
         fs::write(folder.path().join(PROGRAMS), programs.iter().map(line).collect::<String>()).map_err(failed)?;
         let guard = guard(folder.path()).map_err(failed)?;
-        let (folder, unnamed) = (folder.keep(), "lock.new");
+        let folder = folder.keep();
         // A root's server runs as another user, which must get through to its files.
         let mode = fs::Permissions::from_mode(if our_user() == Some(0) { 0o711 } else { 0o700 });
         fs::set_permissions(&folder, mode.clone()).map_err(failed)?;
-        // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
-        let lock = File::create(folder.join(unnamed)).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        fs::rename(folder.join(unnamed), folder.join(LOCK)).map_err(failed)?;
+        let lock = temporary::claim(&folder).map_err(failed)?;
         fs::create_dir(folder.join(INSIDE)).map_err(failed)?;
         fs::set_permissions(folder.join(INSIDE), mode).map_err(failed)?;
         Ok(Self { folder, guard, _lock: lock })
@@ -92,16 +88,6 @@ impl Drop for Scratch {
         // What it could not remove, the next run will.
         let _ = self.guard.wait();
     }
-}
-
-fn failed(parent: &Path, error: &io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::StorageFull => ErrorKind::DiskFull,
-        io::ErrorKind::NotFound => ErrorKind::Missing,
-        _ => ErrorKind::Permission,
-    };
-    Error::new(kind, format!("can't make a folder in {}: {error}", parent.display()))
-        .hint("let TMPDIR name a folder with room in it")
 }
 
 fn guard(folder: &Path) -> io::Result<Child> {
@@ -124,18 +110,10 @@ pub fn remove_leftovers() -> u32 {
 fn remove_abandoned(parent: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = fs::canonicalize(parent) else { return removed };
-    let Some(me) = our_user() else { return removed };
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX))
-            && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == me);
-        // A folder without a lock may be one that is just being made.
-        if ours
-            && let Ok(lock) = File::open(entry.path().join(LOCK))
-            && lock.try_lock().is_ok()
-            && let Ok(mut guard) = guard(&entry.path())
-        {
+    for folder in temporary::abandoned(&parent, PREFIX, |name| [INSIDE, PROGRAMS].contains(&name)) {
+        if let Ok(mut guard) = guard(&folder.path) {
             drop(guard.stdin.take());
-            removed += u32::from(guard.wait().is_ok() && !entry.path().exists());
+            removed += u32::from(guard.wait().is_ok() && !folder.path.exists());
         }
     }
     removed
@@ -153,14 +131,37 @@ mod tests {
         let make = |name: &str| {
             let folder = parent.path().join(name);
             fs::create_dir(&folder).unwrap();
-            (File::create(folder.join(LOCK)).unwrap(), folder)
+            (temporary::claim(&folder).unwrap(), folder)
         };
-        let (_, killed) = make("plimsoll-scratch-killed");
-        let (living, lives) = make("plimsoll-scratch-lives");
-        let (_, other) = make("somebody-elses");
-        living.lock().unwrap();
+        let killed = make("plimsoll-scratch-killed").1;
+        let (_living, lives) = make("plimsoll-scratch-lives");
+        let other = make("somebody-elses").1;
         assert_eq!(remove_abandoned(parent.path()), 1);
         assert!(!killed.exists() && lives.exists() && other.exists());
+    }
+
+    /// Folders with our name that are somebody else's, or that hold something of somebody else's.
+    #[test]
+    fn a_name_and_a_lock_make_no_folder_ours() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = parent.path().join(format!("plimsoll-scratch-{name}"));
+            fs::create_dir(&folder).unwrap();
+            folder
+        };
+        let marked = make("marked");
+        drop(temporary::claim(&marked).unwrap());
+        fs::write(marked.join("letters"), "").unwrap();
+        let lock = |name: &str| make(name).join("lock");
+        fs::write(lock("empty"), "").unwrap();
+        fs::write(lock("notes"), "mine").unwrap();
+        fs::copy(marked.join("lock"), lock("copied")).unwrap();
+        std::os::unix::fs::symlink(marked.join("lock"), lock("linked")).unwrap();
+        fs::create_dir(lock("directory")).unwrap();
+        assert!(Command::new("mkfifo").arg(lock("fifo")).status().unwrap().success());
+        let before = fs::read_dir(parent.path()).unwrap().count();
+        assert_eq!(remove_abandoned(parent.path()), 0);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), before);
     }
 
     #[test]
@@ -168,7 +169,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().canonicalize().unwrap().join("plimsoll-scratch-dead");
         fs::create_dir_all(folder.join(INSIDE)).unwrap();
-        File::create(folder.join(LOCK)).unwrap();
+        drop(temporary::claim(&folder).unwrap());
         fs::write(folder.join(PROGRAMS), "other QUIT\nmariadbd KILL\n").unwrap();
         // A program under an engine's name, and another user's shell.
         let shell = Command::new("sh").args(["-c", "command -v sh"]).output().unwrap();

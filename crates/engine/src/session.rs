@@ -72,6 +72,12 @@ pub trait Session: Requester {
         self.execute(&sql, &[]).map(drop)
     }
 
+    /// Marks the tables that a definition's own statements made in the session's place, so that they go with it. For the run that holds
+    /// the lease alone.
+    fn adopt_tables(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes stored procedures for requests for single rows of a table, which [`Dialect::call`] calls, in place of those that may be
     /// there. False where there are none or the user may not make them: then requests are texts.
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {

@@ -2,8 +2,8 @@
 //!
 //! A *place* is a schema (servers) or a file (SQLite) that only we write to. A run claims a place for itself; a data set
 //! that is kept has a place of its own, shared by runs that read it. The lease on a place is a lock of a session that
-//! runs no statement, or a kernel lock on a file. It falls as soon as its client dies. What is ours and
-//! leaseless may be removed; nothing else ever is.
+//! runs no statement, or a kernel lock on a file. It falls as soon as its client dies. What bears our [mark](crate::mark), or was
+//! begun by us and never got it, may be removed without a lease; nothing else ever is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,15 +18,11 @@ pub trait Workspaces: Send + Sync {
     /// somebody else's lease stands against it (or a shared claim finds nothing).
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>>;
 
-    /// Everything of ours at this target.
+    /// Everything with a name of ours at this target; [`WorkspaceStatus::not_ours`] says what is somebody else's.
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>>;
 
-    /// An error if [`remove`](Self::remove) would refuse a place that was listed, as it is not ours. Servers list only what is.
-    fn check_ours(&self, _workspace: &Workspace) -> Result<()> {
-        Ok(())
-    }
-
-    /// Removes a place if it is ours and leaseless; false if a lease stands against it. Nothing is left of it.
+    /// Removes a place if it is ours and leaseless; false if a lease stands against it. Nothing is left of it. An error, and all of
+    /// it stays, if it is not ours, or holds something that isn't.
     fn remove(&self, workspace: &Workspace) -> Result<bool>;
 
     /// Ends sessions of ours without a lease of their run; returns how many. None outlive their run where they live in its process.
@@ -161,6 +157,15 @@ pub struct WorkspaceStatus {
     pub workspace: Workspace,
     /// True if somebody holds a lease on it.
     pub leased: bool,
+    /// Why it isn't ours, though it has a name of ours. Nobody touches it then.
+    pub not_ours: Option<String>,
+}
+
+impl WorkspaceStatus {
+    /// True if it is ours and nobody works in it.
+    pub const fn is_left(&self) -> bool {
+        !self.leased && self.not_ours.is_none()
+    }
 }
 
 /// What may be done to make tables cold.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Moves,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels, Moves,
     RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceStatus,
     Workspaces,
 };
@@ -88,6 +88,13 @@ impl LabDatabase {
         let description = describe(&level, address, inner.description());
         let changes = Arc::new(Changes::new(&level));
         Ok(Self { inner, hardware, level, address: address.clone(), changes, description, home })
+    }
+
+    /// The same, with what it makes noted there.
+    #[must_use]
+    pub fn noting(mut self, intents: &Intents) -> Self {
+        self.inner = self.inner.clone().noting(intents);
+        self
     }
 
     /// The level it is built on.
@@ -203,10 +210,6 @@ impl Workspaces for LabDatabase {
 
     fn end_orphans(&self) -> Result<u32> {
         self.inner.end_orphans()
-    }
-
-    fn check_ours(&self, workspace: &Workspace) -> Result<()> {
-        self.inner.check_ours(workspace)
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {

@@ -112,7 +112,8 @@ impl LabLevels {
     /// Bytes of everything that is in the database: what every place of ours has.
     fn bytes(&self) -> Result<u64> {
         let workspaces = self.inner.workspaces()?;
-        Ok(workspaces.iter().map(|status| self.server.database_bytes(&self.inner.path(&status.workspace))).sum())
+        let ours = workspaces.iter().filter(|status| status.not_ours.is_none());
+        Ok(ours.map(|status| self.server.database_bytes(&self.inner.path(&status.workspace))).sum())
     }
 
     fn has_to_move(&self, level: &Level) -> bool {

@@ -69,7 +69,7 @@ impl Engine for Lab {
         })
     }
 
-    fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
-        Ok(Box::new(LabDatabase::open(target.url().expose(), clock)?))
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(LabDatabase::open(target.url().expose(), clock)?.noting(&credentials.intents)))
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
 use plimsoll_engine::target;
-use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Secret, Target, files};
+use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Intents, Secret, Target, files};
 use plimsoll_lab::Lab;
 use plimsoll_mssql::Mssql;
 use plimsoll_mysql::MySql;
@@ -69,13 +69,13 @@ pub struct Opened {
 
 /// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given; what is waited for
 /// outside of the target ends by the interrupt.
-pub fn open(target: &Target, access: &Access, interrupt: &Interrupt, printer: &Printer) -> Opened {
+pub fn open(target: &Target, access: &Access, intents: &Intents, interrupt: &Interrupt, printer: &Printer) -> Opened {
     let (clock, refused) = match clock_of(target, printer) {
         Ok(clock) => (clock, None),
         Err(error) => (Arc::new(RealClock::new()) as _, Some(error)),
     };
     let on_clock = enter(&clock, "run");
-    let database = refused.map_or_else(|| connect(target, access, interrupt, &clock), Err);
+    let database = refused.map_or_else(|| connect(target, access, intents, interrupt, &clock), Err);
     Opened { database, clock, _on_clock: on_clock }
 }
 
@@ -87,14 +87,19 @@ fn clock_of(target: &Target, printer: &Printer) -> Result<Arc<dyn Clock>, Error>
 fn connect(
     target: &Target,
     access: &Access,
+    intents: &Intents,
     interrupt: &Interrupt,
     clock: &Arc<dyn Clock>,
 ) -> Result<Box<dyn Database>, Error> {
     let engine = engine_of(target)?;
     let asked = interrupt.clone();
     let check = Check::new(move || asked.check());
-    let mut credentials =
-        Credentials { password: given_password(access)?, token_command: access.token_command.clone(), check };
+    let mut credentials = Credentials {
+        password: given_password(access)?,
+        token_command: access.token_command.clone(),
+        check,
+        intents: intents.clone(),
+    };
     match open_with(engine, target, &credentials, interrupt, clock) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
             let typed =

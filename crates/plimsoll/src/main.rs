@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod engines;
 mod failure;
+mod intents;
 mod printer;
 mod progress;
 mod settings;
@@ -55,7 +56,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Compare(options) => commands::compare::compare(&options, &settings, printer),
         Command::History(options) => commands::history::history(&options, &settings, printer),
         Command::Report(options) => commands::report::report(&options, &settings, printer),
-        Command::Clean(options) => commands::clean::clean(&options, printer),
+        Command::Clean(options) => commands::clean::clean(&options, &settings, printer),
         Command::Catalog(options) => commands::catalog::catalog(&options, printer),
         Command::Lab(Lab { action: LabAction::Verify(options) }) => match options.verdicts {
             Some(halves) => commands::verdicts::verdicts(&options, halves, printer),

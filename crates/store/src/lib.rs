@@ -8,6 +8,7 @@
 
 mod error;
 mod events;
+mod intents;
 mod schema;
 mod sqlite;
 mod summary;
@@ -15,6 +16,7 @@ mod summary;
 use plimsoll_measurement::Event;
 
 pub use error::StoreError;
+pub use intents::Note;
 pub use sqlite::RunStore;
 pub use summary::{Filter, RunSummary};
 

@@ -96,6 +96,14 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     DROP TABLE point;
     DROP TABLE repetition;
     DROP TABLE run_1;",
+    // Version 3: notes about what is about to be made at targets.
+    "CREATE TABLE intent (
+        target TEXT NOT NULL,
+        object TEXT NOT NULL,
+        token TEXT NOT NULL,
+        made INTEGER NOT NULL,
+        PRIMARY KEY (target, object)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;

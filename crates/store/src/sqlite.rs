@@ -12,7 +12,7 @@ use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::schema::{self, Owner};
-use crate::{Filter, Kept, RunSummary, StoreError, events, summary};
+use crate::{Filter, Kept, Note, RunSummary, StoreError, events, intents, summary};
 
 /// Runs or events that are read at a time where there may be many.
 const PAGE: u32 = 1000;
@@ -268,6 +268,33 @@ impl RunStore {
             taken += usize::from(self.append(&events)? > 0);
         }
         Ok(taken)
+    }
+
+    /// Keeps a note about an object at a target, in place of an earlier one. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// If there is no room or no right to write.
+    pub fn keep_intent(&self, target: &str, object: &str, note: &Note) -> Result<(), StoreError> {
+        let failed = StoreError::sqlite(&self.path);
+        self.change(|transaction| intents::keep(transaction, target, object, note).map_err(failed))
+    }
+
+    /// The note about an object.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn intent(&self, target: &str, object: &str) -> Result<Option<Note>, StoreError> {
+        let failed = StoreError::sqlite(&self.path);
+        self.look(|transaction| intents::find(transaction, target, object).map_err(failed))
+    }
+
+    /// Drops the note about an object, which is gone.
+    ///
+    /// # Errors
+    /// If there is no right to write.
+    pub fn forget_intent(&self, target: &str, object: &str) -> Result<(), StoreError> {
+        let failed = StoreError::sqlite(&self.path);
+        self.change(|transaction| intents::forget(transaction, target, object).map_err(failed))
     }
 
     fn all_runs(&self) -> Result<Vec<RunSummary>, StoreError> {

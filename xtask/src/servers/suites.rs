@@ -11,7 +11,7 @@ use crate::tasks::{INTERNAL, MISSING, Outcome, cargo};
 use crate::{complain, say};
 
 /// Tests of several engines, of which those of one are chosen by the name of their module.
-const SHARED: [&str; 2] = ["conformance", "samplers"];
+const SHARED: [&str; 3] = ["conformance", "lookalikes", "samplers"];
 
 /// Tests of the driver that use statements, accounts or defaults that MariaDB alone has.
 const OF_MARIADB: [&str; 7] = [

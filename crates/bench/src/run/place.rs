@@ -39,11 +39,15 @@ pub(super) fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<Strin
         warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
     }
     let workspaces = database.workspaces()?;
-    if workspaces.iter().any(|status| status.workspace.kind() == WorkspaceKind::Run && status.leased) {
+    if workspaces
+        .iter()
+        .any(|status| status.workspace.kind() == WorkspaceKind::Run && status.leased && status.not_ours.is_none())
+    {
         warnings.push("another run was working on the target at the start: the two measure each other".to_owned());
     }
     for status in workspaces {
-        if status.workspace.kind() != WorkspaceKind::Data && !status.leased {
+        // What is not ours is none of a run's business; plimsoll clean lists it.
+        if status.workspace.kind() != WorkspaceKind::Data && status.is_left() {
             match database.remove(&status.workspace) {
                 Ok(gone) => removed += u32::from(gone),
                 // Another user's leftovers must not stand in our way.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::mark::{Intents, Mark};
 use crate::workspace::{ClaimMode, Lease, Workspace};
 
 /// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
@@ -27,17 +28,35 @@ pub fn lease_name(workspace: &Workspace) -> String {
 }
 
 /// The owner of an object with the name of a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// There is nothing of that name.
     Nobody,
-    /// It bears our mark.
+    /// It bears a whole mark that names it.
     We,
-    /// It has the name, and nothing at all is in it: its maker was killed before the mark was made. Ask under the lease.
+    /// It has the name and no mark, and nothing that can be seen is in it. It is ours only if we meant to make it.
     Unfinished,
-    /// It has the name and not the mark.
-    Somebody,
+    /// It is not ours, for this reason.
+    Somebody(String),
 }
+
+impl Owner {
+    /// The owner of an object that is there, by the text where its mark would be.
+    #[must_use]
+    pub fn by_mark(text: Option<&str>, object: &str) -> Self {
+        match text.filter(|text| !text.is_empty()) {
+            None => Self::Somebody(UNMARKED.to_owned()),
+            Some(text) if Mark::names(text, object) => Self::We,
+            Some(text) => Self::Somebody(match Mark::read(text) {
+                Some(mark) => format!("it bears the mark of {}", mark.object()),
+                None => "what stands in place of a mark is none of ours, or not whole".to_owned(),
+            }),
+        }
+    }
+}
+
+/// Why an object without a mark is not ours.
+const UNMARKED: &str = "it bears no mark, and this store has no note of having begun it";
 
 /// Opens sessions that look after places.
 pub trait Keepers: Send + Sync {
@@ -46,6 +65,9 @@ pub trait Keepers: Send + Sync {
 
     /// The time that they live by.
     fn clock(&self) -> &dyn Clock;
+
+    /// Where it is noted what is about to be made.
+    fn intents(&self) -> &Intents;
 
     /// A session under a name.
     ///
@@ -73,10 +95,10 @@ pub trait Keeper: Send {
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner>;
 
     /// Makes the place with its mark, or marks what is unfinished.
-    fn make(&mut self, workspace: &Workspace, found: Owner) -> Result<()>;
+    fn make(&mut self, workspace: &Workspace, is_there: bool, mark: &Mark) -> Result<()>;
 
     /// The statement that would mark the place.
-    fn marking(workspace: &Workspace) -> String;
+    fn marking(workspace: &Workspace, mark: &Mark) -> String;
 
     /// Takes the lock of a place unless another session's stands against it.
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool>;
@@ -126,13 +148,22 @@ impl<K: Keepers + 'static> ServerLease<K> {
         // From here on the lock is given back whatever happens.
         let (keepers, workspace) = (Arc::clone(keepers), workspace.clone());
         let mut lease = Self { keepers, workspace, shared, keeper: Some(keeper) };
-        match lease.with_keeper(K::Keeper::owner)? {
-            Owner::We => {}
-            Owner::Somebody => return Err(foreign::<K::Keeper>(&lease.workspace)),
-            Owner::Nobody | Owner::Unfinished if shared => return Ok(None),
-            // Under the lock, so that no two programs make it and none removes it in between.
-            found => lease.with_keeper(|keeper, workspace| keeper.make(workspace, found))?,
-        }
+        let intents = lease.keepers.intents().clone();
+        let name = lease.workspace.name().to_owned();
+        // What is made is made under the lock, so that no two programs make it and none removes it in between.
+        let (is_there, mark) = match lease.with_keeper(K::Keeper::owner)? {
+            Owner::We => return Ok(Some(Box::new(lease))),
+            Owner::Somebody(reason) => return Err(foreign::<K::Keeper>(&lease.workspace, &reason)),
+            Owner::Nobody if shared => return Ok(None),
+            Owner::Nobody => (false, intents.begin(&name)?),
+            Owner::Unfinished => match intents.begun(&name)? {
+                Some(_) if shared => return Ok(None),
+                Some(mark) => (true, mark),
+                None => return Err(foreign::<K::Keeper>(&lease.workspace, UNMARKED)),
+            },
+        };
+        lease.with_keeper(|keeper, workspace| keeper.make(workspace, is_there, &mark))?;
+        intents.made(&mark)?;
         Ok(Some(Box::new(lease)))
     }
 
@@ -172,8 +203,9 @@ impl<K: Keepers + 'static> Lease for ServerLease<K> {
             self.keepers.clock().sleep(RENEW_PAUSE);
         }
         match keeper.owner(&self.workspace)? {
-            Owner::We | Owner::Unfinished => {}
-            Owner::Somebody => return Err(foreign::<K::Keeper>(&self.workspace)),
+            Owner::We => {}
+            Owner::Unfinished => return Err(foreign::<K::Keeper>(&self.workspace, UNMARKED)),
+            Owner::Somebody(reason) => return Err(foreign::<K::Keeper>(&self.workspace, &reason)),
             Owner::Nobody => {
                 let message = format!("{} was removed while its lease was lost", self.workspace);
                 return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
@@ -204,7 +236,8 @@ impl<K: Keepers> Drop for ServerLease<K> {
     }
 }
 
-/// Removes a place as [`Workspaces::remove`](crate::Workspaces::remove) promises; `drop` does it, under the lock.
+/// Removes a place as [`Workspaces::remove`](crate::Workspaces::remove) promises; `drop` does it, under the lock, and looks at the
+/// mark and at what is in the place again.
 ///
 /// # Errors
 /// If it is not ours, or something in it isn't.
@@ -215,22 +248,49 @@ pub fn remove<K: Keepers>(
 ) -> Result<bool> {
     let lease = workspace.leased_by();
     let mut keeper = keepers.keeper(&lease_name(&lease))?;
-    if keeper.owner(workspace)? == Owner::Somebody {
-        return Err(foreign::<K::Keeper>(workspace));
+    let intents = keepers.intents();
+    if !is_there_and_ours(&mut keeper, intents, workspace)? {
+        intents.over(workspace.name());
+        return Ok(true);
     }
     if !keeper.try_lock(&lease, false)? {
         return Ok(false);
     }
     end_orphans(&mut keeper, keepers.clock())?;
     // Asked again under the lock.
-    let removed = match keeper.owner(workspace)? {
-        Owner::We | Owner::Unfinished => drop(&mut keeper),
-        Owner::Somebody => Err(foreign::<K::Keeper>(workspace)),
-        Owner::Nobody => Ok(true),
+    let removed = match is_there_and_ours(&mut keeper, intents, workspace) {
+        Ok(true) => drop(&mut keeper),
+        gone => gone.map(|_| true),
     };
     // The session's end would do the same, a moment later.
     let _ = keeper.unlock(&lease);
+    if matches!(removed, Ok(true)) {
+        intents.over(workspace.name());
+    }
     removed
+}
+
+/// True if a place is there; an error if it is not ours.
+fn is_there_and_ours<K: Keeper>(keeper: &mut K, intents: &Intents, workspace: &Workspace) -> Result<bool> {
+    match keeper.owner(workspace)? {
+        Owner::Nobody => Ok(false),
+        owner => match why_not_ours(&owner, intents, workspace)? {
+            None => Ok(true),
+            Some(reason) => Err(foreign::<K>(workspace, &reason)),
+        },
+    }
+}
+
+/// Why something that is there is not ours; `None` if it is.
+///
+/// # Errors
+/// If our notes can't be read.
+pub fn why_not_ours(owner: &Owner, intents: &Intents, workspace: &Workspace) -> Result<Option<String>> {
+    Ok(match owner {
+        Owner::Somebody(reason) => Some(reason.clone()),
+        Owner::Unfinished if intents.begun(workspace.name())?.is_none() => Some(UNMARKED.to_owned()),
+        _ => None,
+    })
 }
 
 /// Ends the working sessions of dead runs; returns how many. What we may not see or end stays.
@@ -272,21 +332,34 @@ fn end_all<K: Keeper>(keeper: &mut K, clock: &dyn Clock, run: &Workspace, sessio
 }
 
 /// The error that keeps us off what isn't ours.
-pub fn foreign<K: Keeper>(workspace: &Workspace) -> Error {
+pub fn foreign<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
     let noun = K::NOUN;
-    Error::new(ErrorKind::Safety, format!("the {noun} {workspace} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: {}", K::marking(workspace)))
+    let marking = K::marking(workspace, &Mark::new(workspace.name()));
+    Error::new(ErrorKind::Safety, format!("the {noun} {workspace} is not ours and not touched: {reason}"))
+        .hint(format!("if it is ours after all: {marking}"))
 }
 
-/// An error if a place has to be kept for the sake of what is not ours.
+/// An error if a place has to be kept for the sake of what is not ours: all of it is named.
 ///
 /// # Errors
 /// [`ErrorKind::Safety`] unless there are no such objects.
 pub fn without_others<K: Keeper>(workspace: &Workspace, others: &[String]) -> Result<()> {
-    let Some(first) = others.first() else { return Ok(()) };
+    if others.is_empty() {
+        return Ok(());
+    }
     let noun = K::NOUN;
-    let more = if others.len() == 1 { String::new() } else { format!(" (and {} more)", others.len() - 1) };
-    let message = format!("the {noun} {workspace} is kept, as it would take along what is not ours: {first}{more}");
+    let message =
+        format!("the {noun} {workspace} is kept, as it would take along what is not ours: {}", listed(others));
     Err(Error::new(ErrorKind::Safety, message)
         .hint(format!("drop or move what depends on our tables or lies in our {noun}, then run plimsoll clean")))
 }
+
+/// Names in a sentence; of very many only how many more there are.
+pub fn listed(names: &[String]) -> String {
+    let shown = names.len().min(MOST_LISTED);
+    let more = if shown < names.len() { format!(" (and {} more)", names.len() - shown) } else { String::new() };
+    names[..shown].join(", ") + &more
+}
+
+/// Names that a sentence has at most.
+const MOST_LISTED: usize = 100;

@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::foreign::hide;
+use crate::mark::Intents;
 
 pub use self::redact::{Notation, Pairs, mask_urls, register};
 
@@ -43,7 +44,7 @@ impl std::fmt::Debug for Secret {
 /// Reads a variable of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What the program found of passwords outside the URL.
+/// What the program gives to open a target, beside its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// From a file, the environment or a prompt. It goes before the engine's own stores and after the URL.
@@ -52,6 +53,8 @@ pub struct Credentials {
     pub token_command: Option<String>,
     /// Ends the wait for a program that gives one, and for a server that is not ready yet.
     pub check: Check,
+    /// Where it is noted what is made at targets. Without a store the notes end with the process.
+    pub intents: Intents,
 }
 
 /// Asked several times a second while something outside of the program is waited for; an error ends the wait.

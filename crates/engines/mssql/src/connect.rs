@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::bounds::question;
 use plimsoll_engine::server::url::{self, is_loopback};
-use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret, files};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Result, Secret, files};
 
 use super::error::Errors;
 use super::patience::Patience;
@@ -69,6 +69,8 @@ pub(super) struct Connector {
     pub(super) measures_loads: Arc<AtomicBool>,
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
+    /// What is about to be made there is noted here.
+    pub(super) intents: Intents,
 }
 
 impl Connector {
@@ -141,6 +143,7 @@ impl Connector {
             measures_loads,
             errors,
             warnings,
+            intents: credentials.intents.clone(),
         })
     }
 

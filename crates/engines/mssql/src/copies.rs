@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus};
+use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus, temporary};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -98,13 +98,13 @@ impl<'a> Copies<'a> {
             return Ok(match first.first() {
                 None => Owner::Nobody,
                 Some(first) if *first == mark => Owner::We,
-                Some(_) => Owner::Somebody,
+                Some(_) => somebody(),
             });
         }
         let Some(state) = self.state(copy)? else { return Ok(Owner::Nobody) };
         if state != ONLINE {
             if !self.has_place_of(copy)? {
-                return Ok(Owner::Somebody);
+                return Ok(somebody());
             }
             if state == RESTORING {
                 return Ok(Owner::We);
@@ -113,16 +113,16 @@ impl<'a> Copies<'a> {
             let rows = self.in_master(|control| control.rows(sql::COPYING, &name))?;
             let partner = rows.first().and_then(|row| Workspace::from_name(&text_of(row, 1)?));
             let is_ours = partner.is_some_and(|partner| partner.leased_by() == copy.leased_by());
-            return Ok(if is_ours { Owner::We } else { Owner::Somebody });
+            return Ok(if is_ours { Owner::We } else { somebody() });
         }
         self.within(copy, |control| {
             let marks = control.names(sql::MARK, &[])?;
             if let Some(mark) = marks.first() {
-                return Ok(if mark == self.home { Owner::We } else { Owner::Somebody });
+                return Ok(if mark == self.home { Owner::We } else { somebody() });
             }
             let schema = copy.leased_by();
             let others = control.number(sql::OTHERS_WITHIN, &[Value::Text(schema.name())])?;
-            Ok(if others == Some(0) && self.has_place_of(copy)? { Owner::We } else { Owner::Somebody })
+            Ok(if others == Some(0) && self.has_place_of(copy)? { Owner::We } else { somebody() })
         })
     }
 
@@ -216,8 +216,8 @@ impl<'a> Copies<'a> {
         match self.owner(copy)? {
             Owner::Nobody => return forget_dump(copy),
             Owner::We | Owner::Unfinished => {}
-            Owner::Somebody => {
-                let message = format!("the database {copy} does not bear our mark, so it is not touched");
+            Owner::Somebody(reason) => {
+                let message = format!("the database {copy} is not ours and not touched: {reason}");
                 return Err(Error::new(ErrorKind::Safety, message).hint("if it is ours after all, drop it by hand"));
             }
         }
@@ -299,6 +299,11 @@ fn backups(control: &mut Control, copy: &Workspace) -> Result<Vec<String>> {
     Ok(files)
 }
 
+/// The owner of a database without our mark.
+fn somebody() -> Owner {
+    Owner::Somebody("it does not bear our mark".to_owned())
+}
+
 /// The error of a database that is never going to be there.
 pub(super) fn unfinished(copy: &Workspace, how: &str) -> Error {
     let message = format!("the server could not finish making the database {copy}: it is {how}");
@@ -308,7 +313,11 @@ pub(super) fn unfinished(copy: &Workspace, how: &str) -> Error {
 /// The databases as places, with whether their leases are held.
 pub(super) fn statuses(control: &mut Control, workspaces: Vec<Workspace>) -> Result<Vec<WorkspaceStatus>> {
     let status = |workspace: Workspace| {
-        Ok(WorkspaceStatus { leased: workspace::is_leased(control, &workspace.leased_by())?, workspace })
+        Ok(WorkspaceStatus {
+            leased: workspace::is_leased(control, &workspace.leased_by())?,
+            workspace,
+            not_ours: None,
+        })
     };
     workspaces.into_iter().map(status).collect()
 }
@@ -318,11 +327,15 @@ pub(super) fn dump_folder(copy: &Workspace) -> PathBuf {
     std::env::temp_dir().join(copy.name())
 }
 
-/// Removes what a dump left on this machine, if there is something.
+/// The file of a dump in its folder.
+pub(super) const DUMP: &str = "dump.bacpac";
+
+/// Removes what a dump of a dead process left on this machine, if there is something of ours.
 pub(super) fn forget_dump(copy: &Workspace) -> Result<()> {
     let folder = dump_folder(copy);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+    let left = temporary::abandoned(&std::env::temp_dir(), copy.name(), |name| name == DUMP);
+    match left.iter().find(|left| left.path == folder).map(|left| fs::remove_dir_all(&left.path)) {
+        Some(Err(error)) => {
             Err(Error::new(ErrorKind::Permission, format!("{} can't be removed: {error}", folder.display()))
                 .hint("remove it by hand"))
         }

@@ -37,8 +37,9 @@ pub(super) struct MssqlDatabase {
 
 impl MssqlDatabase {
     /// Connects and asks the server for its identity.
-    pub(super) fn open(connector: Connector) -> Result<Self> {
+    pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
+        connector.intents = connector.intents.at(&server.description.fingerprint);
         Ok(Self { connector: Arc::new(connector), server })
     }
 
@@ -98,7 +99,7 @@ impl Workspaces for MssqlDatabase {
                 Vec::new()
             }
         };
-        workspaces.extend(workspace::list(&mut control)?);
+        workspaces.extend(workspace::list(&mut control, &self.connector.intents)?);
         Ok(workspaces)
     }
 

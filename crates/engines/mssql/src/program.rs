@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use plimsoll_engine::process::{self, memory_file};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace, temporary};
 
 use super::connect::Connector;
 use super::copies;
@@ -99,20 +99,19 @@ fn response(action: &str, side: Side, database: &Workspace, file: &Path, told: &
 
 /// A file for a dump of this database, in a folder that only we may enter; removed with this value.
 pub(super) struct Dump {
-    copy: Workspace,
+    folder: PathBuf,
     pub(super) file: PathBuf,
+    _lock: File,
 }
 
 impl Dump {
     pub(super) fn new(copy: &Workspace) -> Result<Self> {
         copies::forget_dump(copy)?;
         let folder = copies::dump_folder(copy);
-        DirBuilder::new().mode(0o700).create(&folder).map_err(|error| {
-            let message = format!("no folder for the dump can be made: {error}");
-            Error::new(ErrorKind::Permission, message).hint("TMPDIR names the folder in which it is made")
-        })?;
+        let made = DirBuilder::new().mode(0o700).create(&folder).and_then(|()| temporary::claim(&folder));
+        let lock = made.map_err(|error| temporary::failed("a folder for the dump", &error))?;
         // The tool takes no other ending.
-        Ok(Self { copy: copy.clone(), file: folder.join("dump.bacpac") })
+        Ok(Self { file: folder.join(copies::DUMP), folder, _lock: lock })
     }
 
     /// Moves what the tool wrote into a file that has no name.
@@ -126,7 +125,7 @@ impl Dump {
         let copy = || {
             let mut from = from.try_clone()?;
             from.rewind()?;
-            io::copy(&mut from, &mut File::create(&self.file)?)
+            io::copy(&mut from, &mut File::create_new(&self.file)?)
         };
         copy().map(drop).map_err(|error| kept(&error))
     }
@@ -144,7 +143,7 @@ fn kept(error: &io::Error) -> Error {
 
 impl Drop for Dump {
     fn drop(&mut self) {
-        let _ = copies::forget_dump(&self.copy);
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
-use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Row, Transfer, Value, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Follow, Mark, Move, Restored, Result, Row, Transfer, Value, Workspace};
 
 use super::connect::Connector;
 use super::control::Control;
@@ -16,7 +16,7 @@ use super::copies::{self, Copies, Making};
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
 use super::wire::{Outcome, Wire};
-use plimsoll_engine::server::place::{Keeper as _, Owner, WORK};
+use plimsoll_engine::server::place::{Keeper as _, WORK};
 
 /// By a backup and its restore under another name; by Azure itself.
 const WAYS: [&str; 1] = ["backup-restore"];
@@ -217,7 +217,7 @@ impl Transfer for MssqlTransfer {
         copies.drop(copy)?;
         copies.create(copy)?;
         copies.mark(copy)?;
-        copies.within(copy, |control| control.make(&self.run, Owner::Nobody))
+        copies.within(copy, |control| control.make(&self.run, false, &Mark::new(self.run.name())))
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
-use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, why_not_ours, without_others};
+use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Value, Workspace, WorkspaceKind, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -23,6 +23,10 @@ impl Keepers for Connector {
 
     fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
+    }
+
+    fn intents(&self) -> &Intents {
+        &self.intents
     }
 
     fn keeper(&self, name: &str) -> Result<Control> {
@@ -43,20 +47,18 @@ impl Keeper for Control {
         if workspace.kind() == WorkspaceKind::Copy {
             return Ok(Owner::We);
         }
-        Ok(match self.number(sql::OWNER, &[Value::Text(workspace.name())])? {
-            None => Owner::Nobody,
-            Some(0) => Owner::Somebody,
-            Some(_) => Owner::We,
-        })
+        let marks = self.names(sql::OWNER, &[Value::Text(workspace.name())])?;
+        Ok(marks.first().map_or(Owner::Nobody, |mark| Owner::by_mark(Some(mark), workspace.name())))
     }
 
     /// It has its mark from the first moment.
-    fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
-        self.run_filled(sql::MAKE_SCHEMA, &[("workspace", workspace.name())]).map(drop)
+    fn make(&mut self, workspace: &Workspace, _: bool, mark: &Mark) -> Result<()> {
+        let words = [("workspace", workspace.name()), ("mark", &mark.to_string())];
+        self.run_filled(sql::MAKE_SCHEMA, &words).map(drop)
     }
 
-    fn marking(workspace: &Workspace) -> String {
-        sql::MARK_SCHEMA.filled(&[("workspace", workspace.name())])
+    fn marking(workspace: &Workspace, mark: &Mark) -> String {
+        sql::MARK_SCHEMA.filled(&[("workspace", workspace.name()), ("mark", &mark.to_string())])
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
@@ -191,11 +193,18 @@ fn granted(answer: Option<i64>, workspace: &Workspace) -> Result<bool> {
     }
 }
 
-/// Every schema with a name and a mark of ours, and whether anybody holds a lease on it.
-pub(super) fn list(control: &mut Control) -> Result<Vec<WorkspaceStatus>> {
-    let places = control.names(sql::PLACES, &[])?;
-    let status = |workspace| Ok(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace });
-    places.iter().filter_map(|name| Workspace::from_name(name)).map(status).collect()
+/// Every schema with a name of ours, whether it is ours, and whether anybody holds a lease on it.
+pub(super) fn list(control: &mut Control, intents: &Intents) -> Result<Vec<WorkspaceStatus>> {
+    let mut statuses = Vec::new();
+    for row in control.rows(sql::PLACES, &[])? {
+        let named = text_of(&row, 0).and_then(|name| Workspace::from_name(&name));
+        // A schema is never a copy, whatever its name is.
+        let Some(workspace) = named.filter(|workspace| workspace.kind() != WorkspaceKind::Copy) else { continue };
+        let owner = Owner::by_mark(text_of(&row, 1).as_deref(), workspace.name());
+        let not_ours = why_not_ours(&owner, intents, &workspace)?;
+        statuses.push(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace, not_ours });
+    }
+    Ok(statuses)
 }
 
 /// True if somebody holds the lease on a place, or is about to.
@@ -209,6 +218,10 @@ pub(super) fn is_leased(control: &mut Control, workspace: &Workspace) -> Result<
 /// else is in the schema or refers to it, nothing is dropped.
 pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
     let name = workspace.name();
+    // Orphans were waited for since the mark was looked at.
+    if let Owner::Somebody(reason) = control.owner(workspace)? {
+        return Err(foreign::<Control>(workspace, &reason));
+    }
     let strangers = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
     let worded = |row| Some(format!("{} {}", text_of(row, 0)?, text_of(row, 1)?));
     without_others::<Control>(workspace, &strangers.iter().filter_map(worded).collect::<Vec<_>>())?;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use plimsoll_engine::data::rows;
-use plimsoll_engine::{Capability, ErrorKind, Need, Result};
+use plimsoll_engine::{Capability, ErrorKind, Need, Result, Workspace};
 use serde::Deserialize;
 
 use super::connection::Connection;
@@ -34,15 +34,44 @@ enum Found {
 
 static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!("../data/privileges.toml")));
 
+fn grants(connection: &mut Connection) -> Result<Vec<Grant>> {
+    let lines = connection.ask(text("grants"))?;
+    Ok(lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect())
+}
+
+/// What shows all views, and keys between tables as well.
+pub(super) const SEES_VIEWS: &str = "GRANT SELECT, SHOW VIEW ON *.*";
+/// What shows everything in a database.
+const SEES: [&str; 4] = ["SELECT", "EVENT", "EXECUTE", "TRIGGER"];
+
+/// The grants without which something in a database, or that depends on it, might not be seen.
+pub(super) fn unseen(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
+    let grants = grants(connection)?;
+    let mut unseen = Vec::new();
+    let applying = applying(connection, &grants, workspace.name())?;
+    let missing: Vec<&str> =
+        SEES.into_iter().filter(|privilege| !applying.iter().any(|grant| grant.allows(privilege))).collect();
+    if !missing.is_empty() {
+        unseen.push(format!("GRANT {} ON `plimsoll\\_%`.*", missing.join(", ")));
+    }
+    if !["SELECT", "SHOW VIEW"].into_iter().all(|privilege| everywhere(&grants, privilege)) {
+        unseen.push(SEES_VIEWS.to_owned());
+    }
+    Ok(unseen)
+}
+
+fn everywhere(grants: &[Grant], privilege: &str) -> bool {
+    grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege))
+}
+
 /// Asks for all of them.
 pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
-    let lines = connection.ask(text("grants"))?;
-    let grants: Vec<Grant> = lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect();
+    let grants = grants(connection)?;
     let mut capabilities = Vec::new();
     for Privilege { name, found, cost, remedy, gives } in PRIVILEGES.iter() {
         let works = match found {
             Found::Places => makes_places(connection, &grants)?,
-            Found::Grant(privilege) => grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege)),
+            Found::Grant(privilege) => everywhere(&grants, privilege),
             Found::Query(name) => match connection.ask(text(name)) {
                 Ok(_) => true,
                 Err(error) if matches!(error.kind, ErrorKind::Permission | ErrorKind::Statement) => false,
@@ -60,16 +89,22 @@ const FOR_PLACES: [&str; 5] = ["CREATE", "DROP", "INSERT", "SELECT", "UPDATE"];
 
 /// Whether the grants are enough for databases of our names. The server itself compares a name with a pattern.
 fn makes_places(connection: &mut Connection, grants: &[Grant]) -> Result<bool> {
+    let applying = applying(connection, grants, "plimsoll_run_a")?;
+    Ok(FOR_PLACES.iter().all(|privilege| applying.iter().any(|grant| grant.allows(privilege))))
+}
+
+/// The grants for all that is in a database.
+fn applying<'a>(connection: &mut Connection, grants: &'a [Grant], database: &str) -> Result<Vec<&'a Grant>> {
     let mut applying = Vec::new();
     for grant in grants {
         if let Some(pattern) = grant.database() {
-            let sql = fill("database of a grant", &[("pattern", &pattern)]);
+            let sql = fill("database of a grant", &[("database", database), ("pattern", &pattern)]);
             if pattern == "*" || connection.ask_one(&sql)?.is_some_and(|value| value == "1") {
                 applying.push(grant);
             }
         }
     }
-    Ok(FOR_PLACES.iter().all(|privilege| applying.iter().any(|grant| grant.allows(privilege))))
+    Ok(applying)
 }
 
 /// A line of `SHOW GRANTS`.

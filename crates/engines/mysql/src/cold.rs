@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use plimsoll_engine::mark;
 use plimsoll_engine::process;
 use plimsoll_engine::server::cold::{DISPLACER, fits, forget};
 use plimsoll_engine::server::place::CONTROL;
@@ -104,7 +105,8 @@ impl ColdMaker<'_> {
 
 fn of_displacer(name: &str, run: &Workspace, rows: u64) -> String {
     let (bytes, rows) = (ROW_BYTES.to_string(), rows.to_string());
-    fill(name, &[("workspace", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("rows", &rows)])
+    let mark = mark::of_part("table", DISPLACER, run.name());
+    fill(name, &[("workspace", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("rows", &rows), ("mark", &mark)])
 }
 
 /// The part of a UUID that a server makes up when it is started. Asked by a session that ends at once.

@@ -16,7 +16,7 @@ use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Protection};
 use plimsoll_engine::server::tool::Told;
 use plimsoll_engine::server::url::{address, is_loopback};
-use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Result, Secret};
 use rustls::ClientConfig;
 
 use super::connection::{Connection, Failed};
@@ -62,6 +62,8 @@ pub(super) struct Connector {
     lines: Arc<Lines>,
     /// The password as its programs find it.
     told: Arc<Mutex<Option<Told>>>,
+    /// What is about to be made there is noted here.
+    pub(super) intents: Intents,
 }
 
 impl Connector {
@@ -105,6 +107,7 @@ impl Connector {
             ours: Arc::default(),
             lines: Arc::default(),
             told: Arc::default(),
+            intents: credentials.intents.clone(),
         })
     }
 

@@ -30,8 +30,9 @@ pub(super) struct MySqlDatabase {
 
 impl MySqlDatabase {
     /// Connects and asks the server for its identity.
-    pub(super) fn open(connector: Connector) -> Result<Self> {
+    pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
+        connector.intents = connector.intents.at(&server.description.fingerprint);
         Ok(Self { connector: Arc::new(connector), server })
     }
 
@@ -66,7 +67,7 @@ impl Workspaces for MySqlDatabase {
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
-        workspace::list(&mut self.connector.keeper(CONTROL)?)
+        workspace::list(&mut self.connector.keeper(CONTROL)?, &self.connector.intents)
     }
 
     fn end_orphans(&self) -> Result<u32> {
@@ -75,7 +76,7 @@ impl Workspaces for MySqlDatabase {
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         place::remove(self.connector.as_ref(), workspace, |connection| {
-            workspace::drop_database(connection, workspace).map(|()| true)
+            workspace::drop_database(connection, &self.connector.intents, workspace).map(|()| true)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The SQL of MySQL and MariaDB, as far as it differs.
 
-use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, mark};
 
 use super::product::Product;
 use super::statements::{quoted, text};
@@ -21,15 +21,22 @@ pub(super) fn of(product: Product) -> &'static MySqlDialect {
 pub(super) const CALL: &str = "CALL ";
 
 impl MySqlDialect {
-    /// Makes the procedure for a request: its parameters stand where the request's text has places for them.
-    pub(super) fn create_procedure(&self, request: SingleRow, table: &Table) -> String {
+    /// Makes a table with its mark.
+    pub(super) fn create_marked(&self, table: &Table, place: &str) -> String {
+        format!("{} COMMENT = '{}'", self.create_table(table), mark::of_part("table", &table.name, place))
+    }
+
+    /// Makes the procedure for a request, with its mark: its parameters stand where the request's text has places for them.
+    pub(super) fn create_procedure(&self, request: SingleRow, table: &Table, place: &str) -> String {
         let parameter = |(kind, number): (ColumnType, usize)| format!("IN parameter{number} {}", self.type_name(kind));
         let parameters: Vec<String> = request.parameters(table).into_iter().zip(1..).map(parameter).collect();
         let text = self.single_row(request, table);
         let pieces: Vec<&str> = text.split('?').collect();
         let named = pieces[1..].iter().zip(1..).map(|(piece, number)| format!("parameter{number}{piece}"));
         let body: String = std::iter::once(pieces[0].to_owned()).chain(named).collect();
-        format!("CREATE PROCEDURE {} ({}) {body}", quoted(&request.procedure(table)), parameters.join(", "))
+        let (name, parameters) = (request.procedure(table), parameters.join(", "));
+        let mark = mark::of_part("procedure", &name, place);
+        format!("CREATE PROCEDURE {} ({parameters}) COMMENT '{mark}' {body}", quoted(&name))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
     Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
-    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for,
+    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for, mark,
 };
 use plimsoll_measurement::{Reading, Views};
 
@@ -39,6 +39,11 @@ impl MySqlSession {
         let connection = connect(connector, workspace, run, access)?;
         let (workspace, clock) = (workspace.clone(), Arc::clone(&connector.clock));
         Ok(Self { connection, workspace, clock, facts, statements: HashMap::new(), changed: false })
+    }
+
+    /// The place that marks of tables name: in a copy that of its run.
+    fn place(&self) -> Workspace {
+        self.workspace.leased_by()
     }
 
     /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
@@ -86,6 +91,26 @@ impl Session for MySqlSession {
         dialect::of(self.connection.server.product)
     }
 
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        let sql = dialect::of(self.connection.server.product).create_marked(table, self.place().name());
+        self.execute(&sql, &[]).map(drop)
+    }
+
+    fn adopt_tables(&mut self) -> Result<()> {
+        let (workspace, place) = (self.workspace.clone(), self.place());
+        let words = [("workspace", workspace.name()), ("place", place.name())];
+        for row in self.connection.ask(&fill("marks of tables", &words))? {
+            if let [Some(table), Some(ours)] = row.as_slice()
+                && ours != "1"
+            {
+                let mark = mark::of_part("table", table, place.name());
+                let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
+                self.connection.run(&fill("mark a table", &words))?;
+            }
+        }
+        Ok(())
+    }
+
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         self.changed = true;
         let done = if parameters.is_empty() {
@@ -123,7 +148,7 @@ impl Session for MySqlSession {
         for request in SingleRow::ALL {
             let (place, procedure) = (self.workspace.name(), request.procedure(table));
             let drop = fill("remove a procedure", &[("workspace", place), ("procedure", &procedure)]);
-            for sql in [drop, dialect.create_procedure(request, table)] {
+            for sql in [drop, dialect.create_procedure(request, table, self.place().name())] {
                 match self.connection.run(&sql) {
                     Err(error) if error.kind == ErrorKind::Permission => return Ok(false),
                     done => done?,

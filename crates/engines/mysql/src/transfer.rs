@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
+use plimsoll_engine::server::place::{Keeper as _, Owner, foreign, why_not_ours};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, TABLES};
 use plimsoll_engine::{Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace, process};
@@ -98,15 +98,18 @@ impl Transfer for MySqlTransfer {
 
     fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.remove(copy)?;
-        self.session()?.make(copy, Owner::Nobody)
+        let mark = self.connector.intents.begin(copy.name())?;
+        self.session()?.make(copy, false, &mark)?;
+        self.connector.intents.made(&mark)
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
-        let mut connection = self.session()?;
-        match connection.owner(copy)? {
-            Owner::Nobody => Ok(()),
-            Owner::We | Owner::Unfinished => drop_database(&mut connection, copy),
-            Owner::Somebody => Err(foreign::<Connection>(copy)),
+        let (mut connection, intents) = (self.session()?, &self.connector.intents);
+        let owner = connection.owner(copy)?;
+        match why_not_ours(&owner, intents, copy)? {
+            Some(reason) => Err(foreign::<Connection>(copy, &reason)),
+            None if owner == Owner::Nobody => Ok(()),
+            None => drop_database(&mut connection, intents, copy),
         }
     }
 

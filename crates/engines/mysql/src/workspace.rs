@@ -8,9 +8,10 @@
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::server::place::{Keeper, Keepers, Owner, without_others};
-use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, foreign, why_not_ours, without_others};
+use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 
+use super::capabilities;
 use super::connect::Connector;
 use super::connection::Connection;
 use super::error::{Errors, statement};
@@ -102,6 +103,10 @@ impl Keepers for Connector {
         self.clock.as_ref()
     }
 
+    fn intents(&self) -> &Intents {
+        &self.intents
+    }
+
     /// It neither works nor is in any of our databases.
     fn keeper(&self, name: &str) -> Result<Connection> {
         let mut connection = self.connect(name)?;
@@ -115,26 +120,30 @@ impl Keeper for Connection {
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
-        Ok(match self.ask_one(&of_place("owner of a database", workspace))?.as_deref() {
-            None => Owner::Nobody,
-            Some("ours") => Owner::We,
+        let rows = self.ask(&of_place("owner of a database", workspace))?;
+        let Some(row) = rows.first() else { return Ok(Owner::Nobody) };
+        let text = |index: usize| row.get(index).and_then(Option::as_deref);
+        Ok(match text(0) {
+            Some("marked") => Owner::by_mark(text(1), workspace.name()),
             Some("empty") => Owner::Unfinished,
-            Some(_) => Owner::Somebody,
+            _ => Owner::by_mark(None, workspace.name()),
         })
     }
 
-    fn make(&mut self, workspace: &Workspace, found: Owner) -> Result<()> {
-        if found == Owner::Nobody {
+    fn make(&mut self, workspace: &Workspace, is_there: bool, mark: &Mark) -> Result<()> {
+        if !is_there {
             self.set(&of_place("make a database", workspace))?;
         }
-        self.set(&Self::marking(workspace)).map(drop).inspect_err(|_| {
-            // It is empty, and nobody but us can have made it: better none than one without a mark.
-            let _ = self.run(&of_place("remove a database", workspace));
+        self.set(&Self::marking(workspace, mark)).map(drop).inspect_err(|_| {
+            // We made it just now, and it is empty: better none than one without a mark.
+            if !is_there {
+                let _ = self.run(&of_place("remove a database", workspace));
+            }
         })
     }
 
-    fn marking(workspace: &Workspace) -> String {
-        of_place("mark a database", workspace)
+    fn marking(workspace: &Workspace, mark: &Mark) -> String {
+        fill("mark a database", &[("workspace", workspace.name()), ("mark", &mark.to_string())])
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
@@ -207,36 +216,68 @@ fn names(connection: &mut Connection) -> Result<Vec<Workspace>> {
     Ok(names.iter().filter_map(|name| Workspace::from_name(name)).collect())
 }
 
-/// Every database with a name and a mark of ours, and whether anybody holds a lease on it.
-pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
+/// Every database with a name of ours, whether it is ours, and whether anybody holds a lease on it.
+pub(super) fn list(connection: &mut Connection, intents: &Intents) -> Result<Vec<WorkspaceStatus>> {
     let mut workspaces = Vec::new();
     for workspace in names(connection)? {
-        if matches!(connection.owner(&workspace)?, Owner::We | Owner::Unfinished) {
-            // This session holds none.
-            let leased = !is_free(connection, &workspace.leased_by())?;
-            workspaces.push(WorkspaceStatus { workspace, leased });
-        }
+        let not_ours = why_not_ours(&connection.owner(&workspace)?, intents, &workspace)?;
+        // This session holds none.
+        let leased = !is_free(connection, &workspace.leased_by())?;
+        workspaces.push(WorkspaceStatus { workspace, leased, not_ours });
     }
     workspaces.sort_by(|one, other| one.workspace.cmp(&other.workspace));
     Ok(workspaces)
 }
 
-/// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or
-/// depends on a table in it, nothing is dropped. The mark goes last.
-pub(super) fn drop_database(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    without_others::<Connection>(
-        workspace,
-        &connection.column(&of_place("what is not ours in a database", workspace))?,
-    )?;
-    let tables = connection.column(&of_place("tables of a database", workspace))?;
-    connection.run(text("without foreign keys"))?;
-    let dropped = tables
-        .iter()
-        .map(|table| of_table("remove a table", workspace, table))
-        .chain([of_place("remove a database", workspace)])
-        .try_for_each(|sql| connection.run(&sql).map(drop));
+/// Drops the database of a place with its tables. Only tables and procedures that bear our mark are ours: if anything else is in it or
+/// depends on a table in it, or if this user might not see that, nothing is dropped. Keys of others are looked after by the server as
+/// well. The mark goes last.
+pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, workspace: &Workspace) -> Result<()> {
+    // What this process has made and held since is not somebody's to build on.
+    if !intents.is_made_here(workspace.name()) {
+        check_sight(connection, workspace)?;
+    }
+    check_whole(connection, workspace)?;
     let errors = connection.errors.clone();
+    for table in connection.column(&of_place("tables of a database", workspace))? {
+        let dropped = connection.run(&of_table("remove a table", workspace, &table));
+        dropped.map_err(|error| dropping(&errors, workspace, error))?;
+    }
+    // What came meanwhile stays as well.
+    check_whole(connection, workspace)?;
+    let dropped = connection.run(&of_place("remove a database", workspace)).map(drop);
     dropped.map_err(|error| dropping(&errors, workspace, error))
+}
+
+/// An error if anything in a database of ours, or that depends on it, is not ours.
+fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    if let Owner::Somebody(reason) = connection.owner(workspace)? {
+        return Err(foreign::<Connection>(workspace, &reason));
+    }
+    let place = workspace.leased_by();
+    let words = [("workspace", workspace.name()), ("place", place.name())];
+    let others = connection.column(&fill("what is not ours in a database", &words))?;
+    without_others::<Connection>(workspace, &others)
+}
+
+/// An error if something could be in a database of ours, or depend on it, that this user may not see.
+fn check_sight(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    let mut grants = capabilities::unseen(connection, workspace)?;
+    let unread = if grants.is_empty() { connection.column(text("views that can't be read"))? } else { Vec::new() };
+    if !unread.is_empty() {
+        grants.push(capabilities::SEES_VIEWS.to_owned());
+    }
+    if grants.is_empty() {
+        return Ok(());
+    }
+    let user = &connection.errors.user;
+    let message = format!(
+        "the database {workspace} is kept, as {user} may not see everything that could be in it or depend on it, such as \
+         views and keys of other databases"
+    );
+    let grants: Vec<String> = grants.iter().map(|grant| format!("{grant} TO the account of '{user}'")).collect();
+    Err(Error::new(ErrorKind::Permission, message)
+        .hint(format!("{}; or run plimsoll clean as a user that sees all", grants.join("; "))))
 }
 
 fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
@@ -271,10 +312,10 @@ mod tests {
     /// So is the mark.
     #[test]
     fn the_mark_never_changes() {
-        let marking = Connection::marking(&Workspace::data(1));
-        let mark = "plimsoll: measurement data, may be removed";
+        let mark = Mark::new(Workspace::data(1).name());
+        let marking = Connection::marking(&Workspace::data(1), &mark);
         assert!(marking.contains(&format!(".`{MARK_TABLE}` (")) && marking.contains(&format!("= '{mark}'")));
         let owner = of_place("owner of a database", &Workspace::data(1));
-        assert!(owner.contains(&format!("`TABLE_NAME` = '{MARK_TABLE}' AND `TABLE_COMMENT` = '{mark}'")), "{owner}");
+        assert!(owner.contains(&format!("`TABLE_NAME` = '{MARK_TABLE}' AND `TABLE_TYPE` = 'BASE TABLE'")), "{owner}");
     }
 }

@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 use plimsoll_clock::RealClock;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
-    RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value, WeakIsolation,
-    Workspace,
+    Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Intents,
+    Lease, Mark, RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value,
+    WeakIsolation, Workspace,
 };
 use plimsoll_measurement::reading::growth;
 use plimsoll_measurement::{Counter, Reading};
@@ -230,19 +230,56 @@ fn a_load_is_longer_than_a_piece_and_a_row_than_a_packet() {
     assert_eq!(requester.ask(&length, &[Value::Text(&argument)]).unwrap().rows, 1);
 }
 
+fn open_noting(server: &MariaDb, intents: &Intents) -> Box<dyn Database> {
+    let credentials = Credentials { intents: intents.clone(), ..Credentials::default() };
+    let target = Target::parse(&server.socket_url("test")).unwrap();
+    MySql.open(&target, &credentials, Arc::new(RealClock::new())).unwrap()
+}
+
 #[test]
-fn what_was_cut_short_is_ours_while_it_is_empty() {
-    let database = open(server());
-    // Whoever made it was killed before its mark was there.
+fn what_was_cut_short_is_ours_by_its_note_while_it_is_empty() {
+    let intents = Intents::default();
+    let database = open_noting(server(), &intents);
+    let noted = intents.at(&database.description().fingerprint);
     server().sql("CREATE DATABASE plimsoll_run_cutshort; CREATE DATABASE plimsoll_run_cutlater").unwrap();
     let (cut, later) = (workspace("cutshort"), workspace("cutlater"));
-    assert!(database.workspaces().unwrap().iter().any(|status| status.workspace == cut && !status.leased));
+    let status = |database: &dyn Database| {
+        database.workspaces().unwrap().into_iter().find(|status| status.workspace == cut).unwrap()
+    };
+    // A name alone says nothing.
+    assert!(status(&*database).not_ours.is_some());
+    assert_eq!(database.remove(&cut).unwrap_err().kind, ErrorKind::Safety);
+    assert_eq!(database.claim(&cut, ClaimMode::Exclusive).err().unwrap().kind, ErrorKind::Safety);
+    // Whoever made it was killed before its mark was there, and had noted it.
+    for workspace in [&cut, &later] {
+        noted.begin(workspace.name()).unwrap();
+    }
+    assert!(status(&*open(server())).not_ours.is_some() && status(&*database).is_left());
+    server().sql("CREATE TABLE plimsoll_run_cutshort.theirs (a int)").unwrap();
+    assert_eq!(database.remove(&cut).unwrap_err().kind, ErrorKind::Safety);
+    server().sql("DROP TABLE plimsoll_run_cutshort.theirs").unwrap();
     assert!(database.remove(&cut).unwrap());
     let (lease, mut session) = session(database.as_ref(), "cutlater");
     session.create_table(&dense()).unwrap();
     drop((lease, session));
-    assert!(database.remove(&later).unwrap(), "whoever takes it up marks it");
+    assert!(open(server()).remove(&later).unwrap(), "whoever takes it up marks it");
     assert_eq!(server().sql("SHOW DATABASES LIKE 'plimsoll_run_cut%'").unwrap().trim(), "");
+}
+
+#[test]
+fn a_database_without_our_mark_is_never_touched() {
+    let (database, own) = (open(server()), workspace("foreign"));
+    let mark = Mark::new(own.name()).to_string();
+    let others = Mark::new("plimsoll_run_other").to_string();
+    let old = "plimsoll: measurement data, may be removed".to_owned();
+    for comment in [&old, &mark[..mark.len() - 1].to_owned(), &others, &mark.replace(own.name(), "x"), &String::new()] {
+        let make = format!("CREATE DATABASE {own}; CREATE TABLE {own}.plimsoll_mark (a int) COMMENT = '{comment}'");
+        server().sql(&make).unwrap();
+        assert_eq!(database.remove(&own).unwrap_err().kind, ErrorKind::Safety);
+        let status = database.workspaces().unwrap().into_iter().find(|status| status.workspace == own).unwrap();
+        assert!(status.not_ours.is_some(), "{comment}");
+        server().sql(&format!("DROP DATABASE {own}")).unwrap();
+    }
 }
 
 #[test]
@@ -269,7 +306,8 @@ fn what_is_the_users_is_never_removed() {
     let lease = database.claim(&kept, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = database.session(&kept, &kept).unwrap();
     for number in 0..70 {
-        session.execute(&format!("CREATE TABLE t{number:02} (a int PRIMARY KEY, b text)"), &[]).unwrap();
+        let columns = [("a", ColumnType::Int), ("b", ColumnType::Text(9))];
+        session.create_table(&Table::new(&format!("t{number:02}"), &columns)).unwrap();
     }
     drop((session, lease));
     let strangers = [
@@ -278,6 +316,13 @@ fn what_is_the_users_is_never_removed() {
             "CREATE TABLE test.mine (a int, FOREIGN KEY (a) REFERENCES KEPT.t69 (a))",
             "table test.mine",
             "DROP TABLE test.mine",
+        ),
+        ("CREATE TABLE KEPT.inside (a int)", "table inside", "DROP TABLE KEPT.inside"),
+        ("CREATE TABLE KEPT.inside LIKE KEPT.t01", "table inside", "DROP TABLE KEPT.inside"),
+        (
+            "CREATE PROCEDURE KEPT.plimsoll_inside() SELECT 1",
+            "procedure plimsoll_inside",
+            "DROP PROCEDURE KEPT.plimsoll_inside",
         ),
         ("CREATE VIEW KEPT.inside AS SELECT 1", "view inside", "DROP VIEW KEPT.inside"),
         ("CREATE FUNCTION KEPT.inside() RETURNS int RETURN 1", "function inside", "DROP FUNCTION KEPT.inside"),
@@ -319,7 +364,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     };
     let visitor = try_open(&as_user("visitor"), None).unwrap();
     assert_eq!(allowed(&*visitor), ["local_infile"]);
-    assert_eq!(allowed(&*open(server)).len(), 6);
+    assert_eq!(allowed(&*open(server)).len(), 7);
     let error = visitor.claim(&workspace("denied"), ClaimMode::Exclusive).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert!(error.hint.unwrap().contains("GRANT ALL ON `plimsoll\\_%`.* TO the account of 'visitor'"));
@@ -338,6 +383,24 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
         .unwrap();
     assert_eq!(poor.end_orphans().unwrap(), 0);
     drop(lease);
+    // What others may have built on it since is not to be seen by this user.
+    let later = try_open(&as_user("poor"), None).unwrap();
+    server.sql("CREATE VIEW test.poorview AS SELECT 1 AS one FROM plimsoll_run_poorman.dense").unwrap();
+    let error = later.remove(&workspace("poorman")).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Permission, "{error}");
+    assert!(error.hint.unwrap().contains("GRANT SELECT, SHOW VIEW ON *.*"));
+    server.sql("GRANT SHOW VIEW ON *.* TO poor@localhost").unwrap();
+    let error = later.remove(&workspace("poorman")).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Permission, "{error}");
+    server.sql("GRANT SELECT ON *.* TO poor@localhost").unwrap();
+    let error = later.remove(&workspace("poorman")).unwrap_err();
+    assert!(error.kind == ErrorKind::Safety && error.message.contains("view test.poorview"), "{error}");
+    server.sql("DROP VIEW test.poorview").unwrap();
+    assert!(later.remove(&workspace("poorman")).unwrap());
+
+    // Its own process has held it since it was made, and nobody has had time to build on it.
+    server.sql("REVOKE SELECT, SHOW VIEW ON *.* FROM poor@localhost").unwrap();
+    drop(self::session(&*poor, "poorman"));
     assert!(poor.remove(&workspace("poorman")).unwrap());
 
     // Somebody else's place is seen by those who may see it, and stays if they may not remove it.

@@ -20,7 +20,7 @@ use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::tool::Told;
 use plimsoll_engine::server::url;
-use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Result, Secret};
 
 use super::connection::Connection;
 use super::error::Errors;
@@ -86,6 +86,8 @@ pub(super) struct Connector {
     told: Arc<Mutex<Option<Told>>>,
     /// The server that let us in last.
     reached: Arc<Mutex<Option<(Address, Host)>>>,
+    /// What is about to be made there is noted here.
+    pub(super) intents: Intents,
 }
 
 impl Connector {
@@ -194,6 +196,7 @@ impl Connector {
             tool_password: location.get("password").map(Secret::new),
             told: Arc::default(),
             reached: Arc::default(),
+            intents: credentials.intents.clone(),
         })
     }
 
@@ -227,6 +230,7 @@ impl Connector {
             tool_environment: Vec::new(),
             tool_password: None,
             reached: Arc::default(),
+            intents: self.intents.clone(),
             ..self.clone()
         }
     }

@@ -32,8 +32,9 @@ pub(super) struct PostgresDatabase {
 
 impl PostgresDatabase {
     /// Connects and asks the server for its identity.
-    pub(super) fn open(connector: Connector) -> Result<Self> {
+    pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
+        connector.intents = connector.intents.at(&server.description.fingerprint);
         Ok(Self { connector: Arc::new(connector), server })
     }
 }
@@ -71,8 +72,8 @@ impl Workspaces for PostgresDatabase {
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
         let mut connection = self.connector.connect(CONTROL)?;
-        let mut found = workspace::list(&mut connection)?;
-        found.extend(copies::list(&mut connection)?);
+        let mut found = workspace::list(&mut connection, &self.connector.intents)?;
+        found.extend(copies::list(&mut connection, &self.connector)?);
         Ok(found)
     }
 
@@ -90,7 +91,7 @@ impl Workspaces for PostgresDatabase {
             if workspace::is_locked_anywhere(connection, &workspace.leased_by())? {
                 return Ok(false);
             }
-            copies::drop_database(connection, workspace, self.server.version).map(|()| true)
+            copies::drop_database(connection, &self.connector, workspace, self.server.version).map(|()| true)
         })
     }
 

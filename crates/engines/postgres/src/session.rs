@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::mark;
 use plimsoll_engine::request::{self};
 use plimsoll_engine::server::place::WORK;
 use plimsoll_engine::{
@@ -96,6 +97,13 @@ impl PostgresSession {
         Ok(changed)
     }
 
+    /// The statement that marks a table.
+    fn marking(&self, table: &str) -> String {
+        let place = self.workspace.name();
+        let mark = mark::of_part("table", table, place);
+        filled("mark a table", &[("schema", place), ("table", table), ("mark", &mark)])
+    }
+
     /// Makes this session's counts visible to it.
     fn flushed(&mut self) -> Result<&mut Connection> {
         counters::flush(&mut self.connection, self.clock.as_ref(), self.server_version)?;
@@ -106,6 +114,22 @@ impl PostgresSession {
 impl Session for PostgresSession {
     fn dialect(&self) -> &'static dyn Dialect {
         &PostgresDialect
+    }
+
+    /// With the mark by which it is known as ours, in one transaction.
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        // Names in the texts of tests are not quoted, so the server has them in lower case.
+        let marking = self.marking(&table.name.to_lowercase());
+        self.connection.run(&format!("{}; {marking}", self.dialect().create_table(table))).map(drop)
+    }
+
+    fn adopt_tables(&mut self) -> Result<()> {
+        for row in self.connection.rows(sql("marks of tables"), &[self.workspace.name()])? {
+            if let Some(name) = row.text(0).filter(|_| !row.is_true(1)) {
+                self.connection.run(&self.marking(name))?;
+            }
+        }
+        Ok(())
     }
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use plimsoll_engine::server::place::{Keeper as _, Keepers as _, Owner, WORK};
+use plimsoll_engine::server::place::{Keeper as _, Keepers as _, WORK};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, TABLES};
-use plimsoll_engine::{Follow, Move, Program, Restored, Result, Transfer, Workspace, process};
+use plimsoll_engine::{Follow, Mark, Move, Program, Restored, Result, Transfer, Workspace, process};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::copies::{MARK, drop_database};
+use super::copies::{self, drop_database};
 use super::restore::{self, Open, Restorer, version_folders};
 use super::statements::{filled, filled_for, sql};
 
@@ -47,17 +47,16 @@ impl PostgresTransfer {
     /// Makes a database by this statement.
     fn create(&self, copy: &Workspace, sql: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
         let mut connection = self.connection()?;
-        drop_database(&mut connection, copy, self.version)?;
+        drop_database(&mut connection, &self.connector, copy, self.version)?;
         if let Some(follow) = follow {
             follow.working(connection.link.cancel());
             follow.stage(COPY)?;
         }
-        connection.work(sql).map(drop)
+        copies::make(&mut connection, &self.connector, copy, sql)
     }
 
     fn create_empty(&self, copy: &Workspace) -> Result<()> {
-        let words = [("database", copy.name()), ("mark", &MARK.to_string())];
-        self.create(copy, &filled("make a database", &words), None)
+        self.create(copy, &filled("make a database", &[("database", copy.name())]), None)
     }
 
     fn restorer(&self) -> Result<&Restorer> {
@@ -111,11 +110,12 @@ impl Transfer for PostgresTransfer {
     fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.create_empty(copy)?;
         let inside = self.connector.to(copy.name());
-        inside.connect(&format!("{WORK}{}", self.run))?.make(&self.run, Owner::Nobody)
+        let mark = Mark::new(self.run.name());
+        inside.connect(&format!("{WORK}{}", self.run))?.make(&self.run, false, &mark)
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
-        drop_database(&mut self.connection()?, copy, self.version)
+        drop_database(&mut self.connection()?, &self.connector, copy, self.version)
     }
 
     fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
@@ -138,6 +138,10 @@ impl Transfer for PostgresTransfer {
         for (stage, section) in [(DEFINITIONS, "pre-data"), (TABLES, "data"), (INDEXES, "post-data")] {
             let mut command = self.program(1, into)?;
             command.args(["--exit-on-error", "--no-owner", "--section", section, "--dbname", into.name()]);
+            if section == "pre-data" {
+                // Whenever it is killed, no table is there without its mark.
+                command.arg("--single-transaction");
+            }
             command.stdin(tool::whole(file)?).stdout(Stdio::null());
             follow.stage(stage)?;
             tool::run(command, clock.as_ref(), || follow.look(&mut size))?;
@@ -146,8 +150,8 @@ impl Transfer for PostgresTransfer {
     }
 
     fn copy(&mut self, from: &Workspace, to: &Workspace, way: &str, follow: &mut dyn Follow) -> Result<()> {
-        let (mark, strategy) = (MARK.to_string(), way.replace('-', "_"));
-        let words = [("database", to.name()), ("mark", &mark), ("from", from.name()), ("strategy", &strategy)];
+        let strategy = way.replace('-', "_");
+        let words = [("database", to.name()), ("from", from.name()), ("strategy", &strategy)];
         self.create(to, &filled_for("copy a database", self.version, &words), Some(follow))
     }
 

@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
-use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, why_not_ours, without_others};
+use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
 use super::connection::{Connection, Failed};
 use super::statements::{filled, sql};
 
-/// The comment on our schemas. It says what a schema is for, and we never touch one without it.
-const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
 const TABLES_PER_DROP: usize = 64;
 /// So long a session that holds a lock may take to answer.
@@ -46,6 +44,10 @@ impl Keepers for Connector {
         self.clock.as_ref()
     }
 
+    fn intents(&self) -> &Intents {
+        &self.intents
+    }
+
     /// It stays connected; see [`staying`].
     fn keeper(&self, name: &str) -> Result<Connection> {
         let mut connection = self.connect(name)?;
@@ -58,27 +60,28 @@ impl Keeper for Connection {
     const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
-    /// Removal asks for the owner of a whole database; its mark is looked at when it is dropped.
+    /// A schema has its mark from the first moment, so that one without it is never an unfinished one of ours. A database gets it
+    /// once it is there.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
-        if workspace.kind() == WorkspaceKind::Copy {
-            return Ok(Owner::We);
-        }
-        Ok(match self.rows(sql("owner of a workspace"), &[workspace.name(), MARK])?.first() {
-            None => Owner::Nobody,
-            Some(row) if row.is_true(0) => Owner::We,
-            Some(_) => Owner::Somebody,
-        })
+        let is_copy = workspace.kind() == WorkspaceKind::Copy;
+        let statement = if is_copy { "mark of a database" } else { "mark of a workspace" };
+        let rows = self.rows(sql(statement), &[workspace.name()])?;
+        let Some(row) = rows.first() else { return Ok(Owner::Nobody) };
+        Ok(owner(row.text(0), workspace))
     }
 
-    /// It has its mark from the first moment.
-    fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
+    fn make(&mut self, workspace: &Workspace, _: bool, mark: &Mark) -> Result<()> {
         // Two statements in one message are one transaction.
         let make = filled("make a schema", &[("schema", workspace.name())]);
-        self.set(&format!("{make}; {}", Self::marking(workspace))).map(drop)
+        self.set(&format!("{make}; {}", Self::marking(workspace, mark))).map(drop)
     }
 
-    fn marking(workspace: &Workspace) -> String {
-        filled("mark a schema", &[("schema", workspace.name()), ("mark", MARK)])
+    fn marking(workspace: &Workspace, mark: &Mark) -> String {
+        let mark = mark.to_string();
+        if workspace.kind() == WorkspaceKind::Copy {
+            return filled("mark a database", &[("database", workspace.name()), ("mark", &mark)]);
+        }
+        filled("mark a schema", &[("schema", workspace.name()), ("mark", &mark)])
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
@@ -137,35 +140,72 @@ impl Keeper for Connection {
     }
 }
 
-/// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
-pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
-    let keys: Vec<i64> =
-        connection.rows(sql("locks of this database"), &[])?.iter().filter_map(|row| row.get(0)).collect();
-    let found = connection.rows(sql("workspaces"), &[MARK])?;
-    let found = found.iter().filter_map(|row| Workspace::from_name(row.text(0)?));
-    Ok(found.map(|workspace| WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace }).collect())
+/// The owner of a schema or database that is there, by its comment.
+pub(super) fn owner(comment: Option<&str>, workspace: &Workspace) -> Owner {
+    let is_copy = workspace.kind() == WorkspaceKind::Copy;
+    match comment {
+        None | Some("") if is_copy => Owner::Unfinished,
+        comment => Owner::by_mark(comment, workspace.name()),
+    }
 }
 
-/// Drops the schema of a place with its tables, many of them in several transactions. Only tables are ours: if anything
-/// else is in the schema or depends on a table in it, nothing is dropped.
+/// Every schema with a name of ours, whether it is ours, and whether anybody holds a lock on its name.
+pub(super) fn list(connection: &mut Connection, intents: &Intents) -> Result<Vec<WorkspaceStatus>> {
+    let keys: Vec<i64> =
+        connection.rows(sql("locks of this database"), &[])?.iter().filter_map(|row| row.get(0)).collect();
+    let mut statuses = Vec::new();
+    for row in connection.rows(sql("workspaces"), &[])? {
+        let named = row.text(0).and_then(Workspace::from_name);
+        // A schema is never a copy, whatever its name is.
+        let Some(workspace) = named.filter(|workspace| workspace.kind() != WorkspaceKind::Copy) else { continue };
+        let not_ours = why_not_ours(&owner(row.text(1), &workspace), intents, &workspace)?;
+        statuses.push(WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace, not_ours });
+    }
+    Ok(statuses)
+}
+
+/// Drops the schema of a place with its tables, many of them in several transactions. Only tables that bear our mark are ours: if
+/// anything else is in the schema or depends on a table in it, nothing is dropped. Each transaction looks again, at tables that it
+/// keeps from others.
 pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    without_others::<Connection>(workspace, &unowned_objects(connection, workspace)?)?;
+    check_whole(connection, workspace)?;
     let rows = connection.rows(sql("tables of a workspace"), &[workspace.name()])?;
     let tables: Vec<&str> = rows.iter().filter_map(|row| row.text(0)).collect();
     for tables in tables.chunks(TABLES_PER_DROP) {
-        drop_own(connection, workspace, &format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", ")))?;
+        let tables = tables.join(", ");
+        drop_own(connection, workspace, Some(&tables), &format!("DROP TABLE {tables} RESTRICT"))?;
     }
-    drop_own(connection, workspace, &filled("drop a schema", &[("schema", workspace.name())]))
+    drop_own(connection, workspace, None, &filled("drop a schema", &[("schema", workspace.name())]))
 }
 
-/// What is not ours and would have to go with the place.
-fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
+/// An error unless a schema is ours and so is all that is in it.
+pub(super) fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    if let Owner::Somebody(reason) = connection.owner(workspace)? {
+        return Err(foreign::<Connection>(workspace, &reason));
+    }
     let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
-    Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
+    let others: Vec<String> = rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect();
+    without_others::<Connection>(workspace, &others)
+}
+
+/// Drops something in a transaction of its own, after a last look at what is there.
+fn drop_own(connection: &mut Connection, workspace: &Workspace, tables: Option<&str>, drop: &str) -> Result<()> {
+    connection.run("BEGIN")?;
+    let dropped = locked(connection, workspace, tables)
+        .and_then(|()| check_whole(connection, workspace))
+        .and_then(|()| dropping(connection, workspace, drop));
+    let end = if dropped.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = connection.run(end);
+    dropped.and(ended.map(|_| ()))
+}
+
+fn locked(connection: &mut Connection, workspace: &Workspace, tables: Option<&str>) -> Result<()> {
+    let Some(tables) = tables else { return Ok(()) };
+    dropping(connection, workspace, &format!("LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE"))
 }
 
 /// Drops something. If it can't be, somebody was faster with a view, or the place is another user's.
-fn drop_own(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Result<()> {
+fn dropping(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Result<()> {
     let Err(failed) = connection.try_run(sql) else { return Ok(()) };
     if let Failed::Server(server_error) = &failed
         && server_error.code == DEPENDENT_OBJECTS

@@ -11,7 +11,7 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
     Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
-    Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation, Workspace,
+    Mark, Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation, Workspace,
 };
 use plimsoll_measurement::{Counter, Reading};
 use plimsoll_postgres::Postgres as Engine;
@@ -376,12 +376,17 @@ fn a_lease_falls_with_its_connection_and_is_renewed() {
     assert_eq!(lease.renew().unwrap_err().kind, ErrorKind::Missing);
 }
 
+/// A table with a key and a text.
+fn pair(name: &str) -> Table {
+    Table::new(name, &[("a", ColumnType::Int), ("b", ColumnType::Text(9))])
+}
+
 #[test]
 fn many_tables_are_removed_in_pieces() {
     let database = open(server());
     let (lease, mut session) = session(&*database, "many");
     for number in 0..200 {
-        session.execute(&format!("CREATE TABLE t{number} (a int PRIMARY KEY, b text)"), &[]).unwrap();
+        session.create_table(&pair(&format!("t{number}"))).unwrap();
     }
     drop((session, lease));
     assert!(database.remove(&workspace("many")).unwrap());
@@ -396,7 +401,7 @@ fn what_is_the_users_is_never_removed() {
     let mut session = database.session(&kept, &kept).unwrap();
     // More than are dropped at once; the one that others depend on is in the last piece.
     for number in 0..70 {
-        session.execute(&format!("CREATE TABLE t{number:02} (a int PRIMARY KEY, b text)"), &[]).unwrap();
+        session.create_table(&pair(&format!("t{number:02}"))).unwrap();
     }
     drop((session, lease));
     let psql = |sql: &str| server().psql_in("keeps", sql).unwrap();
@@ -406,11 +411,34 @@ fn what_is_the_users_is_never_removed() {
         ("CREATE TABLE mine (a plimsoll.t69)", "table mine", "DROP TABLE mine"),
         ("CREATE TABLE mine (a plimsoll.t69[])", "table mine", "DROP TABLE mine"),
         ("CREATE VIEW plimsoll.inside AS SELECT 1", "view plimsoll.inside", "DROP VIEW plimsoll.inside"),
+        ("CREATE TABLE plimsoll.inside (a int)", "table plimsoll.inside", "DROP TABLE plimsoll.inside"),
+        // It bears the mark of the one that it was made like.
         (
-            "CREATE TABLE plimsoll.inside (a int); ALTER TABLE plimsoll.inside OWNER TO pg_monitor",
+            "CREATE TABLE plimsoll.inside (LIKE plimsoll.t01 INCLUDING ALL); \
+             COMMENT ON TABLE plimsoll.inside IS 'plimsoll: table t01 of plimsoll'",
             "table plimsoll.inside",
             "DROP TABLE plimsoll.inside",
         ),
+        (
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER g BEFORE INSERT ON plimsoll.t01 FOR EACH ROW EXECUTE FUNCTION f()",
+            "trigger g on table plimsoll.t01",
+            "DROP FUNCTION f() CASCADE",
+        ),
+        (
+            "CREATE RULE r AS ON DELETE TO plimsoll.t01 DO NOTHING",
+            "rule r on table plimsoll.t01",
+            "DROP RULE r ON plimsoll.t01",
+        ),
+        ("CREATE POLICY p ON plimsoll.t01", "policy p on table plimsoll.t01", "DROP POLICY p ON plimsoll.t01"),
+        (
+            "CREATE STATISTICS plimsoll.s ON a, b FROM plimsoll.t01",
+            "statistics object plimsoll.s",
+            "DROP STATISTICS plimsoll.s",
+        ),
+        ("CREATE PUBLICATION p FOR TABLE plimsoll.t01", "publication", "DROP PUBLICATION p"),
+        ("CREATE TABLE child () INHERITS (plimsoll.t01)", "table child", "DROP TABLE child"),
+        ("CREATE TYPE plimsoll.y AS ENUM ('a')", "type plimsoll.y", "DROP TYPE plimsoll.y"),
         ("CREATE SEQUENCE plimsoll.inside", "sequence plimsoll.inside", "DROP SEQUENCE plimsoll.inside"),
         (
             "CREATE FUNCTION plimsoll.inside() RETURNS int LANGUAGE sql AS 'SELECT 1'",
@@ -430,7 +458,9 @@ fn what_is_the_users_is_never_removed() {
     assert_eq!(psql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{kept}'")), "70");
     assert!(!database.workspaces().unwrap()[0].leased);
     // What belongs to our tables goes with them.
-    psql(&format!("CREATE INDEX theirs ON {kept}.t01 (b)"));
+    psql(&format!(
+        "CREATE INDEX theirs ON {kept}.t01 (b); ALTER TABLE {kept}.t02 ADD CHECK (a > 0), ALTER b SET DEFAULT 'x'"
+    ));
     assert!(database.remove(&kept).unwrap());
     assert!(database.workspaces().unwrap().is_empty());
 }
@@ -504,9 +534,17 @@ fn a_schema_without_our_mark_is_never_touched() {
         assert_eq!(database.claim(&workspace, mode).err().unwrap().kind, ErrorKind::Safety);
     }
     assert_eq!(database.remove(&workspace).unwrap_err().kind, ErrorKind::Safety);
-    assert!(database.workspaces().unwrap().iter().all(|status| status.workspace != workspace));
-    server().psql(&format!("COMMENT ON SCHEMA {workspace} IS 'somebody''s'")).unwrap();
-    assert_eq!(database.remove(&workspace).unwrap_err().kind, ErrorKind::Safety);
+    let own = Mark::new(workspace.name()).to_string();
+    let others = Mark::new("plimsoll_run_other").to_string();
+    let old = "plimsoll: measurement data, may be removed";
+    for comment in
+        ["somebody''s", old, &own[..own.len() - 1], &others, &own.replace(workspace.name(), "x"), &format!("{own} ")]
+    {
+        server().psql(&format!("COMMENT ON SCHEMA {workspace} IS '{comment}'")).unwrap();
+        assert_eq!(database.remove(&workspace).unwrap_err().kind, ErrorKind::Safety);
+        let status = database.workspaces().unwrap().into_iter().find(|status| status.workspace == workspace).unwrap();
+        assert!(status.not_ours.is_some(), "{comment}");
+    }
     assert_eq!(server().psql(&format!("SELECT answer FROM {workspace}.mine")).unwrap(), "42");
 }
 

@@ -13,7 +13,6 @@ use plimsoll_engine::{
 use super::errors::{from_io, from_sqlite};
 use super::existing;
 use super::files::SqliteDatabase;
-use super::lease::is_leased;
 use super::location;
 use super::self_test::SqliteSelfTest;
 use super::statements::SqliteSession;
@@ -52,29 +51,11 @@ impl Workspaces for SqliteDatabase {
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
-        let status = |workspace: Workspace| WorkspaceStatus {
-            leased: is_leased(&self.location.lock(&workspace.leased_by())),
-            workspace,
-        };
-        Ok(self.location.workspaces()?.into_iter().map(status).collect())
-    }
-
-    fn check_ours(&self, workspace: &Workspace) -> Result<()> {
-        Self::check_ours(self, workspace)
+        self.statuses()
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        if workspace.kind() == WorkspaceKind::Copy {
-            return self.remove_copy(workspace);
-        }
-        let (path, lock) = (self.location.database(workspace), self.location.lock(workspace));
-        if fs::symlink_metadata(&lock).is_err() && fs::symlink_metadata(&path).is_err() {
-            return Ok(true);
-        }
-        let Some((_lease, _owner)) = self.guard(workspace)? else { return Ok(false) };
-        location::delete_database(&path)?;
-        location::delete(&lock)?;
-        Ok(true)
+        self.remove_place(workspace)
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -120,7 +101,7 @@ impl Sessions for SqliteDatabase {
     fn session_with(&self, workspace: &Workspace, _run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
         existing::refuse_writes(access)?;
         let path = self.location.database(workspace);
-        let connection = self.connect_to_ours(&path)?;
+        let connection = self.connect_to_ours(workspace)?;
         self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
         self.check(&path, &connection)?;
         if access.existing {

@@ -34,13 +34,15 @@ impl Dialect for SqliteDialect {
         units.to_string()
     }
 
-    /// The key is SQLite's row id itself (`INTEGER PRIMARY KEY`): the table's tree is ordered by it and there is no index.
+    /// The key is SQLite's row id itself (`INTEGER PRIMARY KEY`): the table's tree is ordered by it and there is no index. The comment,
+    /// which SQLite keeps, marks the table as ours.
     fn create_table(&self, table: &Table) -> String {
         let mut columns = vec![format!("{} INTEGER PRIMARY KEY NOT NULL", table.key())];
         for column in &table.columns[1..] {
             columns.push(format!("{} {} NOT NULL", column.name, self.type_name(column.kind)));
         }
-        format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+        let name = table.name.strip_prefix("temp.").unwrap_or(&table.name);
+        format!("CREATE TABLE {} (/* plimsoll: table {name} */ {})", table.name, columns.join(", "))
     }
 
     /// A transaction that reads first would find, when it comes to write, that another has written meanwhile.
@@ -69,7 +71,7 @@ mod tests {
             Table::new("t", &[("RowId", ColumnType::Int), ("F", ColumnType::Float), ("T", ColumnType::Text(9))]);
         assert_eq!(
             SqliteDialect.create_table(&table),
-            "CREATE TABLE t (RowId INTEGER PRIMARY KEY NOT NULL, F REAL NOT NULL, T TEXT NOT NULL)"
+            "CREATE TABLE t (/* plimsoll: table t */ RowId INTEGER PRIMARY KEY NOT NULL, F REAL NOT NULL, T TEXT NOT NULL)"
         );
         assert_eq!(SqliteDialect.money_literal(-12_345), "-12345");
     }

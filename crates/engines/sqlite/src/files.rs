@@ -4,23 +4,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::{ClaimMode, Description, Error, ErrorKind, Result, Workspace, WorkspaceKind};
+use plimsoll_engine::{Description, Error, ErrorKind, Intents, Mark, Result, Workspace};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::describe::describe;
 use super::errors::{from_io, from_sqlite};
-use super::lease::{FileLease, IfMissing};
-use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, ownership};
+use super::lease::{self, foreign};
+use super::location::Location;
 use super::modelled::Modelled;
 use super::options::{self, Options, set_journal_mode};
-
-/// How often a claim is tried, and how long it waits in between. A session that asks whether a place is leased holds
-/// its lock for a moment, and that must not look like a lease.
-const CLAIM_ATTEMPTS: u32 = 4;
-const CLAIM_WAIT: Duration = Duration::from_millis(5);
+use super::owner::{APPLICATION_ID, HEADER_BYTES, kind_of_stranger};
+use super::places::{UNMARKED, WITHOUT_LOCK};
 
 /// An opened target.
 #[derive(Debug, Clone)]
@@ -30,6 +26,8 @@ pub struct SqliteDatabase {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) description: Description,
     pub(super) modelled: Option<Arc<dyn Modelled>>,
+    /// What we are about to make is noted here.
+    pub(super) intents: Intents,
 }
 
 impl SqliteDatabase {
@@ -53,7 +51,15 @@ impl SqliteDatabase {
     ) -> Result<Self> {
         let location = Location::find(path)?;
         let description = describe(&location, &options)?;
-        Ok(Self { location, options, clock, description, modelled })
+        let intents = Intents::default().at(&description.fingerprint);
+        Ok(Self { location, options, clock, description, modelled, intents })
+    }
+
+    /// The same, with what it makes noted there.
+    #[must_use]
+    pub fn noting(mut self, intents: &Intents) -> Self {
+        self.intents = intents.at(&self.description.fingerprint);
+        self
     }
 
     /// The file of a place.
@@ -71,130 +77,46 @@ impl SqliteDatabase {
         .map_err(|error| from_sqlite(error, self.location.folder()))
     }
 
-    /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, and their
-    /// locks would end if we closed the file.
-    pub(super) fn connect_to_ours(&self, path: &Path) -> Result<Connection> {
+    /// Connects to a file of a place of ours. SQLite itself is asked for the mark: there may be other sessions, and their locks would
+    /// end if we closed the file.
+    pub(super) fn connect_to_ours(&self, workspace: &Workspace) -> Result<Connection> {
+        let path = self.location.database(workspace);
         let missing = || {
             Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()))
                 .hint("it was removed, or never finished: run again to make it anew")
         };
-        let metadata = match fs::symlink_metadata(path) {
+        if let Some(kind) = kind_of_stranger(&path)? {
+            return Err(foreign(&path, &format!("it is {kind}")));
+        }
+        match fs::symlink_metadata(&path) {
+            Ok(there) if there.len() >= HEADER_BYTES as u64 => {}
+            Ok(_) => return Err(missing()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
-            looked => looked.map_err(|error| from_io(&error, "look at", path))?,
-        };
-        if !metadata.is_file() {
-            return Err(foreign(path));
+            Err(error) => return Err(from_io(&error, "look at", &path)),
         }
-        if metadata.len() < HEADER_BYTES as u64 {
-            return Err(missing());
-        }
-        let connection = self.connect(path, OpenFlags::empty())?;
-        let mark = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0));
-        match mark {
-            Ok(APPLICATION_ID) => Ok(connection),
-            Ok(_) => Err(foreign(path)),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(foreign(path)),
+        let mark = self.mark_of(workspace)?;
+        let connection = self.connect(&path, OpenFlags::empty())?;
+        let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+        let found = number("application_id").and_then(|id| Ok((id, number("user_version")?)));
+        let unmarked = || foreign(&path, "its header does not bear the mark of its lock file");
+        match found {
+            Ok(found) if found == (APPLICATION_ID, mark.number()) => Ok(connection),
+            Ok(_) => Err(unmarked()),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(unmarked()),
             Err(error) => Err(from_sqlite(error, self.location.folder())),
         }
     }
 
-    /// Takes the exclusive lock on a place and says whether the file is ours or new; another file is an error. An
-    /// unfinished file is ours if its lock was there before, since a place is locked before it is made.
-    pub(super) fn guard(&self, workspace: &Workspace) -> Result<Option<(FileLease, Ownership)>> {
-        let (path, lock) = (self.location.database(workspace), self.location.lock(workspace));
-        let locked_before = lock.try_exists().map_err(|error| from_io(&error, "look at", &lock))?;
-        let Some(lease) = FileLease::take(&lock, ClaimMode::Exclusive, IfMissing::Create)? else { return Ok(None) };
-        if !lease.is_plain() {
-            return Err(foreign(&lock));
-        }
-        let owner = owner(&path, locked_before);
-        if owner.is_err() && !locked_before {
-            location::delete(&lock)?;
-        }
-        Ok(Some((lease, owner?)))
-    }
-
-    /// An error if a place's file is not ours, as far as that can be seen without its lease.
-    pub(super) fn check_ours(&self, workspace: &Workspace) -> Result<()> {
+    /// The mark of a place whose lock file somebody may hold.
+    pub(super) fn mark_of(&self, workspace: &Workspace) -> Result<Mark> {
         let holder = workspace.leased_by();
-        owner(&self.location.database(&holder), self.location.lock(&holder).exists())?;
-        let is_copy = workspace.kind() == WorkspaceKind::Copy;
-        if is_copy { owner(&self.path(workspace), true).map(drop) } else { Ok(()) }
-    }
-
-    /// Makes an empty database for the run that holds the lease, in place of one that may be there.
-    pub fn make_copy(&self, copy: &Workspace) -> Result<()> {
-        self.make(&self.path(copy))
-    }
-
-    /// Deletes a database of the run that holds the lease; nobody may have it open.
-    pub fn delete_copy(&self, copy: &Workspace) -> Result<()> {
-        location::delete_database(&self.path(copy))
-    }
-
-    /// Removes a whole database that a run made, unless the run goes on.
-    pub(super) fn remove_copy(&self, copy: &Workspace) -> Result<bool> {
-        let path = self.location.database(copy);
-        let lock = self.location.lock(&copy.leased_by());
-        let had_lock = lock.exists();
-        let Some((_lease, _)) = self.guard(&copy.leased_by())? else { return Ok(false) };
-        // A copy is made under its run's lease, and grows from nothing.
-        let removed = owner(&path, true).and_then(|_| location::delete_database(&path)).map(|()| true);
-        if !had_lock {
-            location::delete(&lock)?;
+        let lock = self.location.lock(&holder);
+        if fs::symlink_metadata(&lock).is_err() {
+            return Err(foreign(&self.location.database(workspace), WITHOUT_LOCK));
         }
-        removed
-    }
-
-    /// Tries again for a short while.
-    pub(super) fn patiently<T>(&self, take: impl Fn() -> Result<Option<T>>) -> Result<Option<T>> {
-        for _ in 1..CLAIM_ATTEMPTS {
-            if let Some(taken) = take()? {
-                return Ok(Some(taken));
-            }
-            self.clock.sleep(CLAIM_WAIT);
-        }
-        take()
-    }
-
-    /// Takes the lease on a place as `claim` promises.
-    pub(super) fn take(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<FileLease>> {
-        let path = self.location.database(workspace);
-        let lease = match mode {
-            ClaimMode::Exclusive => {
-                let Some((lease, owner)) = self.patiently(|| self.guard(workspace))? else { return Ok(None) };
-                if owner != Ownership::Ours {
-                    self.make(&path)?;
-                }
-                lease
-            }
-            ClaimMode::Shared => {
-                let lock = self.location.lock(workspace);
-                // A place that was given up has a lock file still, unless somebody took it away.
-                let if_missing = if path.exists() { IfMissing::Create } else { IfMissing::GiveUp };
-                let Some(lease) = self.patiently(|| FileLease::take(&lock, mode, if_missing))? else { return Ok(None) };
-                match self.connect_to_ours(&path) {
-                    Ok(connection) => drop(connection),
-                    Err(error) if error.kind == ErrorKind::Missing => return Ok(None),
-                    Err(error) => return Err(error),
-                }
-                lease
-            }
-        };
-        Ok(Some(lease))
-    }
-
-    /// Makes an empty place. Its mark goes into the very first page that is written, so that whatever has a header and
-    /// no mark isn't ours.
-    pub(super) fn make(&self, path: &Path) -> Result<()> {
-        location::delete_database(path)?;
-        let connection = self.connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
-        let prepare = || {
-            connection.pragma_update(None, "page_size", self.options.page_bytes as i64)?;
-            connection.pragma_update(None, "application_id", APPLICATION_ID)
-        };
-        prepare().map_err(|error| from_sqlite(error, self.location.folder()))?;
-        self.check(path, &connection)
+        let text = lease::text_in(&lock)?;
+        let ours = Mark::read(&text).filter(|mark| mark.object() == self.location.object(&holder));
+        ours.ok_or_else(|| foreign(&lock, UNMARKED))
     }
 
     /// Gives the file its journal mode, and makes sure of everything that the description promises.
@@ -214,18 +136,4 @@ impl SqliteDatabase {
         }
         Ok(())
     }
-}
-
-/// The owner of a file; an error if it is not ours. An unfinished one is ours if it was locked before.
-fn owner(path: &Path, locked_before: bool) -> Result<Ownership> {
-    match ownership(path)? {
-        Ownership::Foreign => Err(foreign(path)),
-        Ownership::Unfinished if !locked_before => Err(foreign(path)),
-        owner => Ok(owner),
-    }
-}
-
-fn foreign(path: &Path) -> Error {
-    Error::new(ErrorKind::Safety, format!("{} is not ours", path.display()))
-        .hint("it has a name of ours and not our mark; move it away")
 }

@@ -31,6 +31,8 @@ mod location;
 pub mod modelled;
 mod native;
 mod options;
+mod owner;
+mod places;
 mod self_test;
 mod session;
 mod statements;
@@ -70,7 +72,7 @@ impl Engine for Sqlite {
         }
     }
 
-    fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
-        Ok(Box::new(SqliteDatabase::open(target.url().expose(), clock)?))
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(SqliteDatabase::open(target.url().expose(), clock)?.noting(&credentials.intents)))
     }
 }

@@ -10,36 +10,19 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 use rustix::fs::{Access, access};
 
 use super::errors::from_io;
+use super::owner::MAGIC;
 
-/// What every SQLite file begins with ("The Database Header" in SQLite's description of its file format).
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-
-pub(super) const HEADER_BYTES: usize = 100;
-
-/// The `application_id` that marks a file as ours: "Plim". It stands in the header at offset 68, big endian.
-pub(super) const APPLICATION_ID: i32 = 0x506c_696d;
-const APPLICATION_ID_OFFSET: usize = 68;
-
-/// What SQLite puts beside a database file.
-const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// What SQLite puts beside a database file: its log, the index of the log, its journal.
+pub(super) const WAL: &str = "-wal";
+pub(super) const SHARED: &str = "-shm";
+pub(super) const JOURNAL: &str = "-journal";
+const COMPANIONS: [&str; 3] = [WAL, SHARED, JOURNAL];
 
 /// The folder and the name that our files start with.
 #[derive(Debug, Clone)]
 pub(super) struct Location {
     folder: PathBuf,
     name: OsString,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ownership {
-    /// There is none.
-    Nobody,
-    /// It carries our mark.
-    Ours,
-    /// It has no whole header, or an empty one: what a process leaves that was killed while making it.
-    Unfinished,
-    /// Anything else.
-    Foreign,
 }
 
 impl Location {
@@ -99,7 +82,12 @@ impl Location {
         Ok(format!("{:x}-{}-{}", metadata.dev(), metadata.ino(), self.name.display()))
     }
 
-    /// Places that have a file or a lock in the folder, by name.
+    /// What the mark of a place names: the name that its files begin with.
+    pub(super) fn object(&self, workspace: &Workspace) -> String {
+        format!("{}.{workspace}", self.name.display())
+    }
+
+    /// Places that have a file in the folder, by name.
     pub(super) fn workspaces(&self) -> Result<Vec<Workspace>> {
         let failed = |error: io::Error| from_io(&error, "list", &self.folder);
         let mut workspaces = Vec::new();
@@ -129,42 +117,22 @@ impl Location {
     fn place_of(&self, file: &OsStr) -> Option<Workspace> {
         let rest = file.as_encoded_bytes().strip_prefix(self.name.as_encoded_bytes())?.strip_prefix(b".")?;
         let rest = std::str::from_utf8(rest).ok()?;
-        Workspace::from_name(rest.strip_suffix(".db").or_else(|| rest.strip_suffix(".lock"))?)
+        let database = COMPANIONS.iter().find_map(|ending| rest.strip_suffix(ending)).unwrap_or(rest);
+        Workspace::from_name(database.strip_suffix(".db").or_else(|| rest.strip_suffix(".lock"))?)
     }
 }
 
-/// The owner of the file at `path`. Links are not followed: we make none. Closing a file ends the locks that its
-/// process holds on it (fcntl(2)), so nothing of ours may have it open: ask under an exclusive lease.
-pub(super) fn ownership(path: &Path) -> Result<Ownership> {
-    let failed = |error: io::Error| from_io(&error, "read", path);
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ownership::Nobody),
-        Err(error) => return Err(failed(error)),
-    };
-    if !metadata.is_file() {
-        return Ok(Ownership::Foreign);
-    }
-    let header = read_start(path, HEADER_BYTES).map_err(failed)?;
-    let start = &header[..header.len().min(MAGIC.len())];
-    let mark = header.get(APPLICATION_ID_OFFSET..APPLICATION_ID_OFFSET + 4);
-    Ok(if !header.is_empty() && header.iter().all(|byte| *byte == 0) {
-        Ownership::Unfinished
-    } else if !MAGIC.starts_with(start) {
-        Ownership::Foreign
-    } else if header.len() < HEADER_BYTES {
-        Ownership::Unfinished
-    } else if mark == Some(&APPLICATION_ID.to_be_bytes()) {
-        Ownership::Ours
-    } else {
-        Ownership::Foreign
-    })
-}
-
-/// Deletes a database file and what SQLite put beside it.
+/// Deletes a database file and what SQLite put beside it, which goes first: a kill in between leaves nothing that belongs to no
+/// file.
 pub(super) fn delete_database(path: &Path) -> Result<()> {
-    delete(path)?;
-    COMPANIONS.iter().try_for_each(|ending| delete(&companion(path, ending)))
+    COMPANIONS.iter().try_for_each(|ending| delete(&companion(path, ending)))?;
+    delete(path)
+}
+
+/// What lies beside a database file that isn't there.
+pub(super) fn left_alone(path: &Path) -> Vec<PathBuf> {
+    let beside = COMPANIONS.iter().map(|ending| companion(path, ending));
+    beside.filter(|path| fs::symlink_metadata(path).is_ok()).collect()
 }
 
 pub(super) fn delete(path: &Path) -> Result<()> {
@@ -175,10 +143,10 @@ pub(super) fn delete(path: &Path) -> Result<()> {
 }
 
 pub(super) fn wal(path: &Path) -> PathBuf {
-    companion(path, "-wal")
+    companion(path, WAL)
 }
 
-fn companion(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn companion(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
@@ -199,14 +167,9 @@ fn check_is_sqlite(path: &Path) -> Result<()> {
     if !metadata.is_file() {
         return Err(usage("no regular file"));
     }
-    let start = read_start(path, MAGIC.len()).map_err(failed)?;
+    let mut start = Vec::with_capacity(MAGIC.len());
+    File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start)).map_err(failed)?;
     if start.is_empty() || start == MAGIC { Ok(()) } else { Err(usage("not a SQLite file")) }
-}
-
-fn read_start(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut start = Vec::with_capacity(bytes);
-    File::open(path)?.take(bytes as u64).read_to_end(&mut start)?;
-    Ok(start)
 }
 
 #[cfg(test)]
@@ -262,36 +225,11 @@ mod tests {
             "x.db.other.db",
             "y.db.plimsoll_run_b.db",
             "x.db.plimsoll_run_c.db-wal",
+            "x.db.plimsoll_run_d.lock-wal",
         ] {
             fs::write(folder.path().join(name), "").unwrap();
         }
         let names: Vec<String> = location.workspaces().unwrap().iter().map(ToString::to_string).collect();
-        assert_eq!(names, ["plimsoll_data_1", "plimsoll_run_a"]);
-    }
-
-    #[test]
-    fn a_file_is_ours_by_its_mark() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        assert_eq!(ownership(&file).unwrap(), Ownership::Nobody);
-        let mut header = vec![0; HEADER_BYTES];
-        header[..MAGIC.len()].copy_from_slice(MAGIC);
-        for (content, expected) in [
-            (&b""[..], Ownership::Unfinished),
-            (&MAGIC[..9], Ownership::Unfinished),
-            (&header[..60], Ownership::Unfinished),
-            (&[0; HEADER_BYTES], Ownership::Unfinished),
-            (&header[..], Ownership::Foreign),
-            (&b"hello"[..], Ownership::Foreign),
-        ] {
-            fs::write(&file, content).unwrap();
-            assert_eq!(ownership(&file).unwrap(), expected);
-        }
-        header[68..72].copy_from_slice(b"Plim");
-        fs::write(&file, &header).unwrap();
-        assert_eq!(ownership(&file).unwrap(), Ownership::Ours);
-        std::os::unix::fs::symlink(&file, folder.path().join("link")).unwrap();
-        assert_eq!(ownership(&folder.path().join("link")).unwrap(), Ownership::Foreign);
-        assert_eq!(ownership(folder.path()).unwrap(), Ownership::Foreign);
+        assert_eq!(names, ["plimsoll_data_1", "plimsoll_run_a", "plimsoll_run_c"]);
     }
 }

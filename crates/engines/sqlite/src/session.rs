@@ -15,6 +15,7 @@ use plimsoll_measurement::{Counter, FileRow, Reading, Views};
 use super::location::wal;
 use super::native::cache_misses;
 use super::options::WAL;
+use super::owner;
 use super::statements::{Canceller, SqliteSession, schema_and_name};
 use super::texts::text;
 use super::values::{content_bytes, decode};
@@ -71,6 +72,20 @@ impl Session for SqliteSession {
 
     fn check(&mut self, sql: &str) -> Result<()> {
         self.connection.prepare(sql).map(drop).map_err(|error| self.failed(error))
+    }
+
+    fn adopt_tables(&mut self) -> Result<()> {
+        let others = owner::others(&self.connection).map_err(|error| self.failed(error))?;
+        let tables: Vec<String> =
+            others.into_iter().filter(|(kind, _)| kind == "table").map(|(_, name)| name).collect();
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let adopt = || {
+            self.connection.execute_batch(text("make the list of adopted tables"))?;
+            tables.iter().try_for_each(|name| self.connection.execute(text("adopt a table"), [name]).map(drop))
+        };
+        adopt().map_err(|error| self.failed(error))
     }
 
     /// Gives the table's pages back to the file system as well: tables to come would read the list of free pages.

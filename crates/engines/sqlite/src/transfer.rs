@@ -11,13 +11,14 @@ use std::time::Duration;
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
 use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Transfer, Workspace, process};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
 
 use super::errors::{from_io, from_sqlite};
 use super::existing::uri;
 use super::files::SqliteDatabase;
 use super::location;
+use super::places::create_new;
 use super::statements::Canceller;
 use super::texts::text;
 
@@ -52,7 +53,7 @@ impl SqliteTransfer {
     /// A file that nobody has open, with an empty log.
     fn closed(&self, copy: &Workspace) -> Result<PathBuf> {
         let path = self.database.path(copy);
-        let connection = self.database.connect_to_ours(&path)?;
+        let connection = self.database.connect_to_ours(copy)?;
         let busy: i64 = connection
             .query_row(text("empty the log"), [], |row| row.get(0))
             .map_err(|error| from_sqlite(error, self.database.location.folder()))?;
@@ -62,12 +63,12 @@ impl SqliteTransfer {
         Ok(path)
     }
 
-    /// Copies a database by SQLite's backup API, page by page.
-    fn by_pages(&self, source: &Path, target: &Path, follow: &mut dyn Follow) -> Result<()> {
+    /// Copies a database into a new file by SQLite's backup API, page by page.
+    fn by_pages(&self, connection: &Connection, target: &Path, follow: &mut dyn Follow) -> Result<()> {
         let failed = |error| from_sqlite(error, target.parent().unwrap_or(target));
-        let connection = self.database.connect_to_ours(source)?;
-        let mut copy = Connection::open(target).map_err(failed)?;
-        let backup = Backup::new(&connection, &mut copy).map_err(failed)?;
+        create_new(target)?;
+        let mut copy = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+        let backup = Backup::new(connection, &mut copy).map_err(failed)?;
         loop {
             match backup.step(STEP_PAGES).map_err(failed)? {
                 StepResult::Done => return Ok(()),
@@ -93,11 +94,11 @@ impl Transfer for SqliteTransfer {
     }
 
     fn make(&mut self, copy: &Workspace) -> Result<()> {
-        self.database.make(&self.database.path(copy))
+        self.database.make_copy(copy)
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
-        location::delete_database(&self.database.path(copy))
+        self.database.delete_copy(copy)
     }
 
     fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
@@ -125,39 +126,49 @@ impl Transfer for SqliteTransfer {
 
     fn copy(&mut self, from: &Workspace, to: &Workspace, way: &str, follow: &mut dyn Follow) -> Result<()> {
         let (source, target) = (self.closed(from)?, self.database.path(to));
-        location::delete_database(&target)?;
+        self.database.begin_copy(to)?;
         let failed = |error| from_sqlite(error, self.database.location.folder());
         let mut size = || Some(bytes_of(&target));
         match way {
             "file-copy" => {
                 follow.stage(COPY)?;
-                copy_file(&source, &target, &mut || follow.look(&mut size))
+                copy_file(&source, &target, &mut || follow.look(&mut size))?;
             }
             "vacuum-into" => {
-                let connection = self.database.connect_to_ours(&source)?;
+                let connection = self.database.connect_to_ours(from)?;
                 let handle = connection.get_interrupt_handle();
                 follow.working(Arc::new(Canceller { handle, cancelled: Arc::default() }));
+                create_new(&target)?;
                 follow.stage(COPY)?;
-                connection.execute(text("copy"), [target.to_string_lossy()]).map(drop).map_err(failed)
+                connection.execute(text("copy"), [target.to_string_lossy()]).map_err(failed)?;
             }
             _ => {
                 follow.stage(COPY)?;
-                self.by_pages(&source, &target, follow)
+                self.by_pages(&self.database.connect_to_ours(from)?, &target, follow)?;
             }
         }
+        self.database.finish_copy(to)
     }
 
     fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
-        self.by_pages(&self.database.path(from), &folder.join(BACKUP), follow)
+        self.by_pages(&self.database.connect_to_ours(from)?, &folder.join(BACKUP), follow)
     }
 
     fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let target = self.database.path(to);
-        location::delete_database(&target)?;
+        self.database.begin_copy(to)?;
+        let backup = folder.join(BACKUP);
+        let failed = |error| from_sqlite(error, folder);
         follow.stage(RESTORE)?;
-        self.by_pages(&folder.join(BACKUP), &target, follow)?;
+        self.by_pages(&open(&backup, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?, &target, follow)?;
+        self.database.finish_copy(to)?;
         Ok(Restored { elsewhere: None, workspace: to.clone(), keeper: None })
     }
+}
+
+/// Opens a file that is there, and follows no link.
+fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW)
 }
 
 fn bytes_of(path: &Path) -> u64 {

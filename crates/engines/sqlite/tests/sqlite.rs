@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColumnType, Credentials, Database, Engine, Error, ErrorKind, Lease, Result, Row, RowSource,
+    ClaimMode, Cold, ColumnType, Credentials, Database, Engine, Error, ErrorKind, Lease, Mark, Result, Row, RowSource,
     Session, Table, Target, Unfollowed, Value, Workspace, WorkspaceStatus,
 };
 use plimsoll_measurement::Counter;
@@ -29,6 +29,11 @@ fn open(folder: &Path, query: &str) -> Box<dyn Database> {
 
 fn run() -> Workspace {
     Workspace::run("0a1").unwrap()
+}
+
+/// A place of ours.
+fn status(workspace: &Workspace, leased: bool) -> WorkspaceStatus {
+    WorkspaceStatus { workspace: workspace.clone(), leased, not_ours: None }
 }
 
 fn claim(database: &dyn Database, mode: ClaimMode) -> Option<Box<dyn Lease>> {
@@ -332,11 +337,11 @@ fn leases_exclude_one_another() {
     first.share().unwrap();
     let second = claim(two.as_ref(), ClaimMode::Shared).unwrap();
     assert!(claim(two.as_ref(), ClaimMode::Exclusive).is_none() && !two.remove(&run()).unwrap());
-    assert_eq!(two.workspaces().unwrap(), [WorkspaceStatus { workspace: run(), leased: true }]);
+    assert_eq!(two.workspaces().unwrap(), [status(&run(), true)]);
     drop(first);
     assert!(claim(one.as_ref(), ClaimMode::Exclusive).is_none());
     drop(second);
-    assert_eq!(one.workspaces().unwrap(), [WorkspaceStatus { workspace: run(), leased: false }]);
+    assert_eq!(one.workspaces().unwrap(), [status(&run(), false)]);
     drop(claim(one.as_ref(), ClaimMode::Exclusive).unwrap());
     assert_eq!(one.end_orphans().unwrap(), 0);
     assert!(two.remove(&run()).unwrap() && two.remove(&run()).unwrap());
@@ -366,7 +371,6 @@ fn what_is_not_ours_is_never_removed() {
     let lock = folder.path().join("user.db.plimsoll_run_0a1.lock");
     let foreign = |content: &str| {
         fs::write(&file, content).unwrap();
-        assert_eq!(database.check_ours(&run()).unwrap_err().kind, ErrorKind::Safety);
         assert_eq!(database.remove(&run()).unwrap_err().kind, ErrorKind::Safety);
         assert_eq!(fs::read_to_string(&file).unwrap(), content);
     };
@@ -382,25 +386,12 @@ fn what_is_not_ours_is_never_removed() {
     theirs.execute_batch("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)").unwrap();
     drop(theirs);
     let content = fs::read(&file).unwrap();
-    assert_eq!(database.check_ours(&run()).unwrap_err().kind, ErrorKind::Safety);
     assert_eq!(database.remove(&run()).unwrap_err().kind, ErrorKind::Safety);
     assert_eq!(database.session(&run(), &run()).err().unwrap().kind, ErrorKind::Safety);
     for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {
         assert_eq!(database.claim(&run(), mode).err().unwrap().kind, ErrorKind::Safety);
     }
     assert_eq!(fs::read(&file).unwrap(), content);
-
-    // A process that was killed while it made its place leaves a lock and an empty or half a file.
-    fs::write(&file, "SQLite for").unwrap();
-    fs::write(&lock, "").unwrap();
-    assert!(claim(database.as_ref(), ClaimMode::Shared).is_none());
-    drop(claim(database.as_ref(), ClaimMode::Exclusive).unwrap());
-    assert!(fs::read(&file).unwrap().len() >= 4096);
-    fs::write(&file, "").unwrap();
-    assert!(database.remove(&run()).unwrap());
-    assert!(!file.exists() && !lock.exists());
-    fs::write(&lock, "somebody's notes").unwrap();
-    assert_eq!(database.remove(&run()).unwrap_err().kind, ErrorKind::Safety);
 }
 
 #[test]
@@ -683,7 +674,6 @@ fn child_is_another_user() {
     let folder = std::env::var_os(CHILD_FOLDER).unwrap();
     let database = open(Path::new(&folder), "");
     let (kept, other) = (Workspace::data(7), Workspace::run("0b2").unwrap());
-    let status = |workspace: &Workspace, leased| WorkspaceStatus { workspace: workspace.clone(), leased };
     let expected = [status(&kept, true), status(&run(), true), status(&other, false)];
     assert_eq!(database.workspaces().unwrap(), expected);
     for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {
@@ -704,7 +694,7 @@ fn a_place_of_another_user_stops_nothing() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let lock = |workspace: &Workspace, mode| {
         let path = folder.path().join(format!("user.db.{workspace}.lock"));
-        fs::write(&path, "").unwrap();
+        fs::write(&path, Mark::new(&format!("user.db.{workspace}")).to_string()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
     };

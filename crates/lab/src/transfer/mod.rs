@@ -69,6 +69,7 @@ impl LabTransfer {
     /// Makes room for the pages of a database.
     fn make_room(&mut self, workspace: &Workspace) -> Result<PathBuf> {
         self.remove(workspace)?;
+        self.inner.begin_copy(workspace)?;
         Ok(self.inner.path(workspace))
     }
 
@@ -181,7 +182,8 @@ impl Transfer for LabTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         let (source, target) = (self.settled(from)?, self.make_room(to)?);
         follow.stage(COPY)?;
-        self.move_pages(&source, &target, Way { read: Some(Role::Data), write: Some(Role::Data) }, follow)
+        self.move_pages(&source, &target, Way { read: Some(Role::Data), write: Some(Role::Data) }, follow)?;
+        self.inner.finish_copy(to)
     }
 
     /// Reads the pages from the data device; where backups are kept nothing is limited.
@@ -194,6 +196,7 @@ impl Transfer for LabTransfer {
         let target = self.make_room(to)?;
         follow.stage(RESTORE)?;
         self.move_pages(&folder.join(BACKUP), &target, Way { read: None, write: Some(Role::Movement) }, follow)?;
+        self.inner.finish_copy(to)?;
         Ok(Restored { elsewhere: None, workspace: to.clone(), keeper: None })
     }
 }

@@ -1,16 +1,19 @@
-//! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Nothing else is touched.
+//! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Everything else that has a name of ours is
+//! listed with the reason why it stays, and nothing is touched.
 
 use plimsoll_bench::{Interrupt, scratch};
-use plimsoll_engine::{Error, WorkspaceKind};
+use plimsoll_engine::{Database, Error, WorkspaceKind, WorkspaceStatus};
 use plimsoll_measurement::exit;
 
 use crate::args::Clean;
 use crate::engines;
 use crate::failure::Failure;
+use crate::intents::known;
 use crate::printer::Printer;
+use crate::settings::Settings;
 
 /// Cleans a target.
-pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
+pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let target = engines::parse(&options.target, printer)?;
     // Backups on this machine, which a target that is away has no say in.
     if !options.dry_run {
@@ -19,49 +22,63 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
             printer.remark(&format!("removed {folders} folders of killed runs from this machine's temporary files"));
         }
     }
-    let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
+    let intents = known(settings, printer);
+    let opened = engines::open(&target, &options.access, &intents, &Interrupt::default(), printer);
     let database = opened.database?;
-    let mut workspaces = database.workspaces()?;
     if !options.dry_run {
         let ended = database.end_orphans()?;
         if ended > 0 {
             printer.remark(&format!("ended {ended} sessions of killed runs"));
         }
-        workspaces = database.workspaces()?;
     }
-    let (mut removed, mut in_use, mut kept, mut failed) = (0, 0, 0, None::<Error>);
-    for status in workspaces {
-        let workspace = &status.workspace;
-        if status.leased {
-            in_use += 1;
-            printer.remark(&format!("{workspace} is in use by another run"));
-        } else if workspace.kind() == WorkspaceKind::Data && !options.data {
-            kept += 1;
-            printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
-        } else if options.dry_run {
-            match database.check_ours(workspace) {
-                Ok(()) => {
-                    removed += 1;
-                    printer.result(&format!("would remove {workspace}"));
+    let (mut seen, mut failed) = (false, None::<Error>);
+    for status in database.workspaces()? {
+        match settle(database.as_ref(), &status, options, printer) {
+            Ok(is_something) => seen |= is_something,
+            // Each is told; the last one ends the program.
+            Err(error) => {
+                if let Some(earlier) = failed.replace(error) {
+                    printer.warning(&told(&earlier));
                 }
-                Err(error) => failed = Some(error),
-            }
-        } else {
-            match database.remove(workspace) {
-                Ok(true) => {
-                    removed += 1;
-                    printer.result(&format!("removed {workspace}"));
-                }
-                Ok(false) => in_use += 1,
-                Err(error) => failed = Some(error),
             }
         }
     }
-    if removed + in_use + kept == 0 && failed.is_none() {
+    if !seen && failed.is_none() {
         printer.result("nothing to remove: the target has no objects of Plimsoll");
     }
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(exit::DONE),
+    }
+}
+
+/// Removes one place, or says why it stays; false if it is not ours.
+fn settle(
+    database: &dyn Database,
+    status: &WorkspaceStatus,
+    options: &Clean,
+    printer: &Printer,
+) -> Result<bool, Error> {
+    let workspace = &status.workspace;
+    if let Some(reason) = &status.not_ours {
+        printer.result(&format!("left alone {workspace}: {reason}"));
+        return Ok(false);
+    }
+    if status.leased {
+        printer.remark(&format!("{workspace} is in use by another run"));
+    } else if workspace.kind() == WorkspaceKind::Data && !options.data {
+        printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
+    } else if options.dry_run {
+        printer.result(&format!("would remove {workspace}"));
+    } else if database.remove(workspace)? {
+        printer.result(&format!("removed {workspace}"));
+    }
+    Ok(true)
+}
+
+fn told(error: &Error) -> String {
+    match &error.hint {
+        Some(hint) => format!("{error} ({hint})"),
+        None => error.to_string(),
     }
 }

@@ -11,6 +11,7 @@ use super::run::{measure, plan, present, this_machine};
 use crate::args::{Access, Demo};
 use crate::engines;
 use crate::failure::Failure;
+use crate::intents::noted_in;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::signals;
@@ -38,7 +39,7 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
     let mut records: Vec<RunRecord> = Vec::new();
     for level in LEVELS {
         let target = Target::parse(&format!("lab:azure-sql-db/{level}@{EDITION}"))?;
-        let opened = engines::open(&target, &Access::default(), &interrupt, printer);
+        let opened = engines::open(&target, &Access::default(), &noted_in(&store), &interrupt, printer);
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for name in TESTS {
             let definition = definition::find_builtin(name).map_err(Failure::usage)?;

@@ -15,13 +15,14 @@ use super::self_test::self_test;
 use crate::args::Doctor;
 use crate::engines;
 use crate::failure::Failure;
+use crate::intents::known;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Checks the machine, and the target if there is one.
 pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
     if let Some(url) = options.target.as_deref().filter(|_| options.self_test) {
-        return self_test(url, options, printer);
+        return self_test(url, options, settings, printer);
     }
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let mut findings = Findings::default();
@@ -34,7 +35,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     store?;
     if let Some(url) = &options.target {
         let target = engines::parse(url, printer)?;
-        let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
+        let opened = engines::open(&target, &options.access, &known(settings, printer), &Interrupt::default(), printer);
         let database = opened.database?;
         let mut findings = Findings::default();
         let outcome = findings.target(database.as_ref());
@@ -179,8 +180,11 @@ impl Findings {
             }
         }
         let workspaces = database.workspaces()?;
-        let leftovers = workspaces.iter().filter(|status| !status.leased).count();
-        let detail = format!("{leftovers} without a lease, {} in use", workspaces.len() - leftovers);
+        let ours = workspaces.iter().filter(|status| status.not_ours.is_none());
+        let (leftovers, in_use): (Vec<_>, Vec<_>) = ours.partition(|status| status.is_left());
+        let others = workspaces.len() - leftovers.len() - in_use.len();
+        let more = if others > 0 { format!(", {others} not ours") } else { String::new() };
+        let detail = format!("{} without a lease, {} in use{more}", leftovers.len(), in_use.len());
         self.line(true, "workspaces", &detail, "");
         let capabilities = database.capabilities();
         let tried = try_workspace(database);

@@ -18,6 +18,7 @@ use super::multiples::Loaded;
 use crate::args::Run;
 use crate::engines::{self, Opened};
 use crate::failure::Failure;
+use crate::intents::noted_in;
 use crate::printer::Printer;
 use crate::progress::{InStore, Progress};
 use crate::settings::Settings;
@@ -50,7 +51,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
 
     let mut codes = Vec::new();
     'targets: for target in &targets {
-        let opened = engines::open(target, &options.access, &interrupt, printer);
+        let opened = engines::open(target, &options.access, &noted_in(&store), &interrupt, printer);
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for test in &chosen {
             let parameters = test.parameters(scale)?;

@@ -11,12 +11,14 @@ use super::report::{try_path, write};
 use crate::args::Doctor;
 use crate::engines;
 use crate::failure::Failure;
+use crate::intents::known;
 use crate::printer::Printer;
 use crate::progress::Progress;
+use crate::settings::Settings;
 use crate::signals;
 
 /// Tests a target.
-pub fn self_test(url: &str, options: &Doctor, printer: &Printer) -> Result<u8, Failure> {
+pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let target = engines::parse(url, printer)?;
     let is_printed = options.report.as_deref() == Some(Path::new("-"));
     if options.json && is_printed {
@@ -29,7 +31,7 @@ pub fn self_test(url: &str, options: &Doctor, printer: &Printer) -> Result<u8, F
     }
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
-    let opened = engines::open(&target, &options.access, &interrupt, printer);
+    let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);
     let database = opened.database?;
     let wanted =
         Options { workspace: options.allow_workspace, build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")) };

@@ -6,7 +6,7 @@ use plimsoll_bench::run::{Plan, next_step};
 use plimsoll_bench::schema::Width;
 use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_catalog::{Catalog, LabLevel};
-use plimsoll_engine::{ErrorKind, Target};
+use plimsoll_engine::{ErrorKind, Intents, Target};
 use plimsoll_measurement::{Figure, Host, RunRecord, exit, units};
 use plimsoll_report::accuracy::{self, Accuracy};
 use plimsoll_report::markdown;
@@ -229,7 +229,8 @@ impl Bench<'_> {
     fn measure(&self, level: &str, test: &str, sets: &[(&str, &str)]) -> Result<RunRecord, Failure> {
         let clock = if self.options.clock == ClockKind::Real { "real" } else { "virtual" };
         let target = Target::parse(&format!("lab:{level}?clock={clock}&neighbour=off"))?;
-        let Opened { database, clock, .. } = &engines::open(&target, &Access::default(), &self.interrupt, self.printer);
+        let Opened { database, clock, .. } =
+            &engines::open(&target, &Access::default(), &Intents::default(), &self.interrupt, self.printer);
         let database = database.as_ref().map_err(|error| Failure::from(error.clone()))?;
         let run = |test: &str, sets: &[(&str, &str)], keep_data: bool| -> Result<RunRecord, Failure> {
             let definition = definition::find_builtin(test).map_err(Failure::usage)?;

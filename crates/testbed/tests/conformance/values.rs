@@ -57,6 +57,7 @@ pub fn null_is_carried_in_every_type(bed: &dyn Bed) {
     let columns: Vec<String> =
         table.columns.iter().map(|column| format!("{} {} NULL", column.name, dialect.type_name(column.kind))).collect();
     session.execute(&format!("CREATE TABLE nulls ({})", columns.join(", ")), &[]).unwrap();
+    session.adopt_tables().unwrap();
     let nulls = vec![vec![Value::Null; table.columns.len()]];
     let loaded = session.load(&table, &mut List::new(&nulls)).unwrap();
     assert_eq!((loaded.rows, loaded.content_bytes), (1, 0));

@@ -46,6 +46,9 @@ impl Prepared {
             target.interrupt.check()?;
             keep.log.activity(&format!("setting up: {}", first_words(&sql)));
             session.execute(&sql, &[]).map_err(|error| of(error, "the set-up", &sql))?;
+            if sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("create")) {
+                session.adopt_tables()?;
+            }
         }
         let draws = self.own.requests.iter().flat_map(|request| &request.parameters);
         let mut samples = Vec::new();

@@ -14,12 +14,12 @@ mod self_test;
 mod shapes;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
-use plimsoll_engine::{ClaimMode, ErrorKind, Lease, RequestAccess, Result, Session, WeakIsolation, Workspace};
+use plimsoll_engine::{ClaimMode, ErrorKind, Lease, Mark, RequestAccess, Result, Session, WeakIsolation, Workspace};
 use plimsoll_measurement::Counter;
 use scripted::{Counted, Said, Script, refusal};
 
@@ -317,6 +317,13 @@ fn lease(script: &Script, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
     ServerLease::claim(&connector, &Workspace::run("a1").unwrap(), mode)
 }
 
+/// The mark of the place of the run `a1`.
+pub(super) fn mark() -> &'static str {
+    static MARK: LazyLock<String> =
+        LazyLock::new(|| Mark::of("plimsoll_run_a1", "00112233445566778899aabbccddeeff").to_string());
+    &MARK
+}
+
 /// A server that grants locks, with a schema of ours.
 fn granting() -> Script {
     everything()
@@ -324,7 +331,7 @@ fn granting() -> Script {
         .row("'Shared', @LockOwner", &[BigInt(1)])
         .row("@LockTimeout = 10000", &[BigInt(0)])
         .on("sp_releaseapplock", [Said::Rows(Vec::new())])
-        .row("sys.extended_properties", &[BigInt(1)])
+        .row("sys.extended_properties", &[Text(mark())])
         .on("CREATE SCHEMA", [Said::Rows(Vec::new())])
         .on("SELECT 1", [Said::Rows(Vec::new())])
 }
@@ -378,7 +385,7 @@ fn a_lease_is_refused_as_it_should_be() {
     let held = granting().row("@LockTimeout = 10000", &[BigInt(-1)]);
     assert!(lease(&held, ClaimMode::Exclusive).err().unwrap().message.contains("gate"));
     assert!(lease(&granting().row("'Exclusive', @LockOwner", &[BigInt(1)]), ClaimMode::Exclusive).unwrap().is_some());
-    let foreign = granting().row("sys.extended_properties", &[BigInt(0)]);
+    let foreign = granting().row("sys.extended_properties", &[Text("somebody's")]);
     let error = lease(&foreign, ClaimMode::Exclusive).err().unwrap();
     assert!(error.kind == ErrorKind::Safety && error.hint.unwrap().contains("sp_addextendedproperty"));
     let nobody = granting().on("sys.extended_properties", [Said::Rows(Vec::new())]);

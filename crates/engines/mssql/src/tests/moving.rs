@@ -11,7 +11,7 @@ use plimsoll_engine::value::Value::{BigInt, Float, Null, Text};
 use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Levels, Move, Result, Transfer, Workspace, Workspaces as _};
 
 use super::scripted::{Said, Script};
-use super::{URL, clock, refusal};
+use super::{URL, clock, mark, refusal};
 use crate::copies::{self, Copies};
 use crate::database::MssqlDatabase;
 use crate::level::MssqlLevels;
@@ -318,6 +318,10 @@ fn a_database_in_azure_is_restored_once_it_can_be() {
     assert!(error.kind == ErrorKind::Busy && error.hint.unwrap().contains("earliestRestoreDate"));
 }
 
+fn somebody() -> Owner {
+    Owner::Somebody("it does not bear our mark".to_owned())
+}
+
 #[test]
 fn in_azure_a_database_is_ours_by_its_mark_or_by_what_is_in_it() {
     let copy = run().copy('b');
@@ -327,28 +331,28 @@ fn in_azure_a_database_is_ours_by_its_mark_or_by_what_is_in_it() {
         Copies::new(&script.connector(URL, &clock), Product::Database, "sales").owner(&copy).unwrap()
     };
     // Whether the schema of the copy's run is in the target's database.
-    let here = |script: Script| script.row(RUN_WORKSPACE, &[BigInt(1)]);
+    let here = |script: Script| script.row(RUN_WORKSPACE, &[Text(mark())]);
     let elsewhere = |script: Script| script.on(RUN_WORKSPACE, done());
-    let strangers = |script: Script| script.row(RUN_WORKSPACE, &[BigInt(0)]);
+    let strangers = |script: Script| script.row(RUN_WORKSPACE, &[Text("")]);
     let copying = |from| state("COPYING").row("c.percent_complete", &[Float(1.0), Text(from)]);
     let online = || state("ONLINE").on("CAST(p.value", done());
     for (script, expected) in [
         (script().on("d.state_desc", done()), Owner::Nobody),
         (state("ONLINE").row("CAST(p.value", &[Text("sales")]), Owner::We),
         // Another database's run, whose lease says nothing here.
-        (state("ONLINE").row("CAST(p.value", &[Text("archive")]), Owner::Somebody),
+        (state("ONLINE").row("CAST(p.value", &[Text("archive")]), somebody()),
         (here(online().row("o.is_ms_shipped", &[BigInt(0)])), Owner::We),
-        (here(online().row("o.is_ms_shipped", &[BigInt(3)])), Owner::Somebody),
+        (here(online().row("o.is_ms_shipped", &[BigInt(3)])), somebody()),
         (here(copying("plimsoll_copy_a1a")), Owner::We),
-        (here(copying("plimsoll_copy_z9a")), Owner::Somebody),
-        (here(state("COPYING").on("c.percent_complete", done())), Owner::Somebody),
+        (here(copying("plimsoll_copy_z9a")), somebody()),
+        (here(state("COPYING").on("c.percent_complete", done())), somebody()),
         (here(state("RESTORING")), Owner::We),
         // Of a run that has its place and its lease in another database of the server, or a stranger's.
-        (elsewhere(online().row("o.is_ms_shipped", &[BigInt(0)])), Owner::Somebody),
-        (strangers(online().row("o.is_ms_shipped", &[BigInt(0)])), Owner::Somebody),
-        (elsewhere(copying("plimsoll_copy_a1a")), Owner::Somebody),
-        (strangers(copying("plimsoll_copy_a1a")), Owner::Somebody),
-        (elsewhere(state("RESTORING")), Owner::Somebody),
+        (elsewhere(online().row("o.is_ms_shipped", &[BigInt(0)])), somebody()),
+        (strangers(online().row("o.is_ms_shipped", &[BigInt(0)])), somebody()),
+        (elsewhere(copying("plimsoll_copy_a1a")), somebody()),
+        (strangers(copying("plimsoll_copy_a1a")), somebody()),
+        (elsewhere(state("RESTORING")), somebody()),
     ] {
         assert_eq!(owner(&script), expected);
     }
@@ -363,7 +367,7 @@ fn a_run_s_place_in_azure_outlives_its_databases() {
             [names(&["plimsoll_copy_zz9a", "plimsoll_copy_a1b", "plimsoll_copy_", "plimsoll_copy_b2a"])],
         )
         .row("d.state_desc", &[Text("RESTORING")])
-        .row(RUN_WORKSPACE, &[BigInt(1)]);
+        .row(RUN_WORKSPACE, &[Text(mark())]);
     let (_, clock) = clock();
     let connector = script.connector(URL, &clock);
     let copies = |product| Copies::new(&connector, product, "sales");
@@ -381,9 +385,9 @@ fn a_run_s_place_in_azure_outlives_its_databases() {
 fn databases_in_azure_go_before_the_places_of_their_runs() {
     let script = super::azure()
         .on("LEFT(d.name, 14)", [names(&["plimsoll_copy_a1b"])])
-        .on("LEFT(s.name, 9)", [names(&["plimsoll_run_a1"])])
+        .row("LEFT(s.name, 9)", &[Text("plimsoll_run_a1"), Text(mark())])
         .row("d.state_desc", &[Text("RESTORING")])
-        .row(RUN_WORKSPACE, &[BigInt(1)])
+        .row(RUN_WORKSPACE, &[Text(mark())])
         .row("APPLOCK_TEST", &[BigInt(1)])
         .row("sp_getapplock", &[BigInt(0)])
         .on("sp_releaseapplock", done())

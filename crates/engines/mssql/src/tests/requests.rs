@@ -94,6 +94,7 @@ fn procedures_of_a_place_go_with_it() {
     let (_, clock) = clock();
     let names = |names: &[&'static str]| [Said::Rows(names.iter().map(|name| vec![Text(name)]).collect())];
     let script = everything()
+        .row("sys.extended_properties", &[Text(super::mark())])
         .on("UNION ALL SELECT N'FOREIGN KEY", names(&[]))
         .on("ORDER BY o.name", names(&["plimsoll_insert_t", "plimsoll_read_t"]))
         .on("sys.tables", names(&["t"]))

@@ -1,0 +1,168 @@
+//! Schemas of a PostgreSQL database, and databases of its server.
+
+use std::collections::BTreeMap;
+
+use plimsoll_engine::{ClaimMode, ColumnType, Database, Intents, Lease, Mark, Session, Value, Workspace};
+use plimsoll_postgres::Postgres as Engine;
+use plimsoll_testbed::Postgres;
+
+use super::{Field, Luck, Marking, Planted, harvest, open};
+
+/// What somebody has in a schema of ours, or has that depends on it. `S` stands for the schema, `@` for the look-alike's number.
+const CONTENTS: [&str; 26] = [
+    "CREATE TABLE S.mine (a int)",
+    "CREATE TABLE S.mine (a int); COMMENT ON TABLE S.mine IS 'plimsoll: table t of S'",
+    "CREATE TABLE S.mine (LIKE S.t INCLUDING ALL)",
+    "CREATE TABLE S.mine AS SELECT 1 AS a",
+    "CREATE TABLE S.mine (a int) PARTITION BY RANGE (a)",
+    "CREATE VIEW S.mine AS SELECT 1",
+    "CREATE MATERIALIZED VIEW S.mine AS SELECT 1",
+    "CREATE SEQUENCE S.mine",
+    "CREATE FUNCTION S.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE PROCEDURE S.mine() LANGUAGE sql AS 'SELECT 1'",
+    "CREATE AGGREGATE S.mine(int) (SFUNC = int4pl, STYPE = int)",
+    "CREATE OPERATOR S.### (LEFTARG = int, RIGHTARG = int, FUNCTION = int4pl)",
+    "CREATE TYPE S.mine AS ENUM ('a')",
+    "CREATE TYPE S.mine AS (a int)",
+    "CREATE DOMAIN S.mine AS int",
+    "CREATE COLLATION S.mine FROM \"C\"",
+    "CREATE TEXT SEARCH CONFIGURATION S.mine (COPY = simple)",
+    "CREATE RULE r AS ON DELETE TO S.t DO NOTHING",
+    "CREATE POLICY p ON S.t",
+    "CREATE STATISTICS S.mine ON a, b FROM S.t",
+    "CREATE TRIGGER g BEFORE UPDATE ON S.t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "CREATE VIEW others.v@ AS SELECT a FROM S.t",
+    "CREATE TABLE others.f@ (a int REFERENCES S.t)",
+    "CREATE TABLE others.c@ () INHERITS (S.t)",
+    "CREATE TABLE others.r@ (a S.t)",
+    "CREATE FUNCTION others.n@(S.t) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+];
+
+/// What somebody has in a database of ours.
+const WITHIN: [&str; 6] = [
+    "CREATE TABLE public.mine (a int)",
+    "CREATE SCHEMA mine",
+    "CREATE FUNCTION public.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "SELECT lo_create(0)",
+    "CREATE PUBLICATION mine",
+    "CREATE TYPE public.mine AS ENUM ('a')",
+];
+
+struct Schemas {
+    server: Postgres,
+    session: Box<dyn Session>,
+    _lease: Box<dyn Lease>,
+}
+
+impl Schemas {
+    fn start() -> Self {
+        let server = Postgres::builder().start().unwrap();
+        server.psql("CREATE SCHEMA others; CREATE ROLE stranger LOGIN").unwrap();
+        let database = open(&Engine, &server.socket_url("postgres"), &Intents::default());
+        // A run that is at work, which everybody leaves alone.
+        let own = Workspace::run("gardener").unwrap();
+        let lease = database.claim(&own, ClaimMode::Exclusive).unwrap().unwrap();
+        let session = database.session(&own, &own).unwrap();
+        Self { server, session, _lease: lease }
+    }
+
+    fn run(&mut self, sql: &str) {
+        self.session.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    fn plant_database(&mut self, luck: &mut Luck, number: usize) -> Planted {
+        let workspace = Workspace::run(&format!("l{number:06}")).unwrap().copy('a');
+        let (marking, filled) = (Marking::any(luck), luck.once_in(2));
+        let text = marking.text(workspace.name(), luck);
+        self.run(&format!("CREATE DATABASE {workspace} TEMPLATE template0"));
+        self.run(&format!("COMMENT ON DATABASE {workspace} IS '{}'", text.replace('\'', "''")));
+        let inside = if filled { *luck.one(&WITHIN) } else { "SELECT 1" };
+        self.server.psql_in(workspace.name(), inside).unwrap();
+        Planted {
+            workspace,
+            ours: marking == Marking::Whole && !filled,
+            what: format!("database, {marking:?}, {inside}"),
+        }
+    }
+}
+
+impl Field for Schemas {
+    fn database(&self) -> Box<dyn Database> {
+        open(&Engine, &self.server.socket_url("postgres"), &Intents::default())
+    }
+
+    fn restricted(&self) -> Option<Box<dyn Database>> {
+        let url = self.server.socket_url("postgres").replace("plimsoll@", "stranger@");
+        Some(open(&Engine, &url, &Intents::default()))
+    }
+
+    fn plant(&mut self, luck: &mut Luck, number: usize) -> Planted {
+        if luck.once_in(100) {
+            return self.plant_database(luck, number);
+        }
+        let workspace = if luck.once_in(5) {
+            Workspace::data(number as u64)
+        } else {
+            Workspace::run(&format!("l{number:06}")).unwrap()
+        };
+        let marking = Marking::any(luck);
+        let text = marking.text(workspace.name(), luck).replace('\'', "''");
+        let contents = luck.once_in(2).then(|| *luck.one(&CONTENTS));
+        let mut sql = format!(
+            "CREATE SCHEMA S; CREATE TABLE S.t (a int PRIMARY KEY, b text); COMMENT ON TABLE S.t IS 'plimsoll: table t of S'; \
+             COMMENT ON SCHEMA S IS '{}'",
+            if marking == Marking::None { "" } else { &text }
+        );
+        if let Some(contents) = contents {
+            sql = format!("{sql}; {}", contents.replace('@', &number.to_string()));
+        }
+        let sql = sql.replace("S.", &format!("{workspace}.")).replace(" of S'", &format!(" of {workspace}'"));
+        let sql = sql.replace("SCHEMA S", &format!("SCHEMA {workspace}"));
+        self.run(&sql);
+        Planted {
+            workspace,
+            ours: marking == Marking::Whole && contents.is_none(),
+            what: format!("{marking:?}, {contents:?}"),
+        }
+    }
+
+    fn state(&mut self) -> BTreeMap<String, String> {
+        let mut state = BTreeMap::new();
+        let sql = "SELECT nspname::text, concat_ws('|', obj_description(n.oid, 'pg_namespace'), \
+             (SELECT string_agg(concat_ws(' ', relname, relkind, relchecks, relhasrules, relhastriggers, relnatts, reltuples), ',' ORDER BY relname) \
+               FROM pg_class c WHERE relnamespace = n.oid), \
+             (SELECT count(*) FROM pg_proc WHERE pronamespace = n.oid), (SELECT count(*) FROM pg_type WHERE typnamespace = n.oid), \
+             (SELECT count(*) FROM pg_operator WHERE oprnamespace = n.oid), (SELECT count(*) FROM pg_constraint WHERE connamespace = n.oid), \
+             (SELECT count(*) FROM pg_ts_config WHERE cfgnamespace = n.oid), (SELECT count(*) FROM pg_collation WHERE collnamespace = n.oid), \
+             (SELECT count(*) FROM pg_statistic_ext WHERE stxnamespace = n.oid)) FROM pg_namespace n \
+           WHERE nspname LIKE 'plimsoll%' OR nspname = 'others' \
+           UNION ALL SELECT datname::text, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database";
+        let types = [ColumnType::Text(200), ColumnType::Text(u16::MAX)];
+        self.session
+            .query(sql, &[], &types, &mut |row| {
+                let text = |index| if let Value::Text(text) = row.get(index) { text.to_owned() } else { String::new() };
+                state.insert(text(0), text(1));
+                Ok(())
+            })
+            .unwrap();
+        state
+    }
+
+    fn clear(&mut self, planted: &[Planted]) {
+        for one in planted.iter().filter(|one| !one.ours) {
+            if one.what.starts_with("database") {
+                self.run(&format!("DROP DATABASE {}", one.workspace));
+            } else {
+                self.run(&format!("DROP SCHEMA {} CASCADE", one.workspace));
+            }
+        }
+        self.run("DROP SCHEMA others CASCADE; CREATE SCHEMA others");
+    }
+}
+
+#[test]
+fn schemas_and_databases_that_look_like_ours() {
+    // A mark that a run writes is one that these tests write.
+    assert!(Mark::read(&Mark::new("a").to_string()).is_some());
+    harvest("postgres", &mut Schemas::start());
+}
