@@ -253,6 +253,24 @@ impl<'a> Copies<'a> {
     }
 
     /// An error for a user that could not remove backups again.
+    /// An error where a database that is made would not be known as ours again, and so could not be removed.
+    pub(super) fn would_be_known(&self) -> Result<()> {
+        if self.product != Product::Server {
+            return Ok(());
+        }
+        let first = self.connector_control(|control| control.names(sql::FIRST_FILE, &[Value::Text(self.home)]))?;
+        if first.first().is_some_and(|name| !name.is_empty()) {
+            return Ok(());
+        }
+        let message =
+            "the files of databases can't be seen, by which Plimsoll knows those that it makes, so none is made";
+        Err(Error::new(ErrorKind::Permission, message).hint(
+            self.connector
+                .errors
+                .filled("in master: GRANT CREATE ANY DATABASE TO [{user}]; on SQL Server it shows sys.master_files"),
+        ))
+    }
+
     pub(super) fn can_remove_backups(&self) -> Result<()> {
         self.in_master(|control| {
             if control.number(sql::IS_ADMINISTRATOR, &[])? == Some(1) {

@@ -195,15 +195,17 @@ impl Transfer for MssqlTransfer {
     }
 
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        // All of it is said before anything is loaded.
         let (tool, version) = match for_what {
             Move::Import => {
+                self.copies().would_be_known()?;
                 program::can_be_told(&self.connector.arguments()?)?;
                 program::find_sqlpackage()?
             }
             Move::Restore if self.product == Product::Database => program::find_az()?,
-            // Said before anything is loaded.
             Move::Copy | Move::Restore if self.product == Product::Server => {
                 self.copies().can_remove_backups()?;
+                self.copies().would_be_known()?;
                 return Ok(Vec::new());
             }
             _ => return Ok(Vec::new()),
