@@ -223,7 +223,7 @@ fn work(search: &mut Search, server: &Server, way: Way, is_all: bool) {
     if is_all {
         tried.extend([
             (run("read-scan"), 0),
-            (run("write-chunk"), 0),
+            (vec!["doctor", "URL"], 0),
             (vec!["doctor", "URL", "--self-test"], 0),
             (vec!["clean", "URL"], 0),
         ]);

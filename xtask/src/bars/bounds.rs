@@ -1,6 +1,6 @@
 //! The bars of what strangers may take of us, and learn.
 
-use super::{Bar, Check};
+use super::{Bar, Check, MINUTES};
 
 pub(super) const BARS: &[Bar] = &[
     Bar {
@@ -10,7 +10,7 @@ pub(super) const BARS: &[Bar] = &[
                <= 2 s, no control character, no secret",
         check: Check::Command {
             command: "PLIMSOLL_HOSTILE=all cargo test -p plimsoll --test hostile -- --nocapture",
-            reason: "takes a quarter of an hour",
+            reason: MINUTES,
         },
     },
     Bar {
