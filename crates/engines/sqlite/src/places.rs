@@ -66,7 +66,7 @@ impl SqliteDatabase {
         let Some(Held { lease, mark, owner }) = held else { return Ok(None) };
         if owner != Ownership::Ours {
             let path = self.location.database(workspace);
-            self.check_whole(workspace, &path)?;
+            check_whole(workspace, &path)?;
             location::delete_database(&path)?;
             self.intents.begin(&self.location.object(workspace))?;
             self.make_file(&path, &mark)?;
@@ -147,22 +147,11 @@ impl SqliteDatabase {
         })
     }
 
-    /// An error if anything in a place is not ours: all of it is named.
-    fn check_whole(&self, workspace: &Workspace, path: &Path) -> Result<()> {
-        let strangers = strangers(path)?;
-        if strangers.is_empty() {
-            return Ok(());
-        }
-        let message = format!("{workspace} is kept, as it would take along what is not ours: {}", listed(&strangers));
-        Err(Error::new(ErrorKind::Safety, message)
-            .hint(format!("move what is yours out of {} and its folder, then run plimsoll clean", path.display())))
-    }
-
     /// Deletes a place's database with all that is in it, after a last look at it.
     fn delete(&self, workspace: &Workspace, mark: &Mark) -> Result<()> {
         let path = self.location.database(workspace);
         let seen = identity(&path);
-        self.check_whole(workspace, &path)?;
+        check_whole(workspace, &path)?;
         if let Ownership::Foreign(reason) = self.owner(workspace, mark)? {
             return Err(foreign(&path, &reason));
         }
@@ -303,6 +292,17 @@ impl SqliteDatabase {
         self.intents.over(&self.location.object(copy));
         Ok(())
     }
+}
+
+/// An error if anything in a place is not ours: all of it is named.
+fn check_whole(workspace: &Workspace, path: &Path) -> Result<()> {
+    let strangers = strangers(path)?;
+    if strangers.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{workspace} is kept, as it would take along what is not ours: {}", listed(&strangers));
+    Err(Error::new(ErrorKind::Safety, message)
+        .hint(format!("move what is yours out of {} and its folder, then run plimsoll clean", path.display())))
 }
 
 /// Makes an empty file that isn't there, and follows no link.
