@@ -187,7 +187,7 @@ impl Intents {
     pub fn begin(&self, object: &str) -> Result<Mark> {
         let mark = Mark::new(object);
         self.note(&mark, false)?;
-        self.with_here(|here, key| here.insert(key), object);
+        self.with_here(BTreeSet::insert, object);
         Ok(mark)
     }
 

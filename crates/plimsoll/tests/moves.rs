@@ -24,7 +24,7 @@ fn run<'a>(test: &'a str, target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 /// The databases of ours at a server.
 fn databases(server: &Postgres) -> String {
-    let sql = "SELECT coalesce(string_agg(datname, ' '), '') FROM pg_database WHERE datname LIKE 'plimsoll%'";
+    let sql = "SELECT coalesce(string_agg(datname, ' ' ORDER BY datname), '') FROM pg_database WHERE datname LIKE 'plimsoll%'";
     server.psql(sql).unwrap().trim().to_owned()
 }
 
@@ -374,9 +374,17 @@ fn a_killed_import_leaves_nothing_after_cleaning() {
     let target = server.socket_url("postgres");
     // Somebody else's, by the mark that is not there.
     server.psql("CREATE DATABASE plimsoll_copy_theirsb").unwrap();
-    // Ours, by what is left when a removal was cut short.
-    server.psql("CREATE DATABASE plimsoll_copy_cutb").unwrap();
-    server.psql("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'plimsoll_copy_cutb'").unwrap();
+    // Removals that were cut short: of one of ours, by its mark, and of somebody else's.
+    let mark = plimsoll_engine::Mark::new("plimsoll_copy_cutb");
+    for sql in [
+        "CREATE DATABASE plimsoll_copy_cutb".to_owned(),
+        format!("COMMENT ON DATABASE plimsoll_copy_cutb IS '{mark}'"),
+        "CREATE DATABASE plimsoll_copy_goneb".to_owned(),
+        "UPDATE pg_database SET datconnlimit = -2 WHERE datname IN ('plimsoll_copy_cutb', 'plimsoll_copy_goneb')"
+            .to_owned(),
+    ] {
+        server.psql(&sql).unwrap();
+    }
     // The run itself removes leftovers first.
     let begun = || databases(&server).split(' ').filter(|name| name.len() > 40 && name.ends_with('b')).count() == 1;
     let mut child = started(&scene, &target, begun);
@@ -385,7 +393,7 @@ fn a_killed_import_leaves_nothing_after_cleaning() {
     // The server may notice a moment later that the lease's session has ended.
     wait_until(|| {
         assert_eq!(scene.say(&["clean", &target]).code, 0);
-        databases(&server) == "plimsoll_copy_theirsb"
+        databases(&server) == "plimsoll_copy_goneb plimsoll_copy_theirsb"
     });
     assert_eq!(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap().trim(), "0");
 

@@ -106,6 +106,29 @@ fn kept_data_is_reused_verified_and_repaired() {
     assert!(scene.leftovers().is_empty());
 }
 
+/// What only looks like ours stays, and all of it is listed with the reason.
+#[test]
+fn clean_lists_what_is_not_ours_and_touches_nothing() {
+    let scene = Scene::new();
+    let at = |name: &str| scene.path(&format!("data.db.{name}"));
+    std::fs::write(at("plimsoll_run_a.lock"), "").unwrap();
+    std::fs::write(at("plimsoll_run_b.db"), [0; 4096]).unwrap();
+    std::fs::write(at("plimsoll_copy_ca.db"), "").unwrap();
+    std::fs::write(at("plimsoll_run_d.db-wal"), "").unwrap();
+    std::fs::create_dir(at("plimsoll_run_e.lock")).unwrap();
+    let before = scene.leftovers();
+    run(&scene, &scene.sqlite(), "read-scan", &["--set", "volume=4MiB"]);
+    for words in [&["--data"][..], &["--dry-run"]] {
+        let said = scene.say(&[&["clean", &scene.sqlite()], words].concat());
+        assert_eq!(said.code, 0, "{said:#?}");
+        for name in ["run_a", "run_b", "copy_ca", "run_d", "run_e"] {
+            assert!(said.out.contains(&format!("left alone plimsoll_{name}: ")), "{name}: {said:#?}");
+        }
+        assert!(said.out.contains("it is a directory"), "{said:#?}");
+    }
+    assert_eq!(scene.leftovers(), before);
+}
+
 #[test]
 fn stored_runs_can_be_shown_compared_and_reported() {
     let scene = Scene::new();

@@ -181,3 +181,18 @@ fn a_damaged_run_of_an_earlier_release_keeps_nobody_from_the_others() {
         assert_eq!(store.record(&run.run_id).is_err(), run.test == "cpu-join", "{}", run.test);
     }
 }
+
+#[test]
+fn a_note_is_on_disk_until_it_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let note = |made| plimsoll_store::Note { token: "t".to_owned(), made };
+    RunStore::open(&path).unwrap().keep_intent("here", "a", &note(false)).unwrap();
+    let store = RunStore::open(&path).unwrap();
+    assert_eq!(store.intent("here", "a").unwrap(), Some(note(false)));
+    assert_eq!((store.intent("there", "a").unwrap(), store.intent("here", "b").unwrap()), (None, None));
+    store.keep_intent("here", "a", &note(true)).unwrap();
+    assert_eq!(store.intent("here", "a").unwrap(), Some(note(true)));
+    store.forget_intent("here", "a").unwrap();
+    assert_eq!(RunStore::open(&path).unwrap().intent("here", "a").unwrap(), None);
+}

@@ -307,7 +307,7 @@ fn what_is_the_users_is_never_removed() {
     let mut session = database.session(&kept, &kept).unwrap();
     for number in 0..70 {
         let columns = [("a", ColumnType::Int), ("b", ColumnType::Text(9))];
-        session.create_table(&Table::new(&format!("t{number:02}"), &columns)).unwrap();
+        session.create_table(&Table::new(format!("t{number:02}"), &columns)).unwrap();
     }
     drop((session, lease));
     let strangers = [

@@ -11,12 +11,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::describe::describe;
 use super::errors::{from_io, from_sqlite};
-use super::lease::{self, foreign};
+use super::lease::{self, UNMARKED, WITHOUT_LOCK, foreign};
 use super::location::Location;
 use super::modelled::Modelled;
 use super::options::{self, Options, set_journal_mode};
 use super::owner::{APPLICATION_ID, HEADER_BYTES, kind_of_stranger};
-use super::places::{UNMARKED, WITHOUT_LOCK};
 
 /// An opened target.
 #[derive(Debug, Clone)]

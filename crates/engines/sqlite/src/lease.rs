@@ -12,6 +12,12 @@ use rustix::io::Errno;
 use super::errors::from_io;
 use super::owner::kind_of_stranger;
 
+/// Why a file without a mark is not ours.
+pub(super) const UNMARKED: &str = "it bears no mark, and this store has no note of having begun it";
+
+/// Why a file without a lock file is not ours.
+pub(super) const WITHOUT_LOCK: &str = "no lock file with a mark of ours lies beside it";
+
 /// Longest text that a lock file may have: a mark with a name of a file in it.
 const LONGEST: u64 = 1024;
 

@@ -10,7 +10,9 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 use rustix::fs::{Access, access};
 
 use super::errors::from_io;
-use super::owner::MAGIC;
+
+/// What every SQLite file begins with ("The Database Header" in SQLite's description of its file format).
+pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// What SQLite puts beside a database file: its log, the index of the log, its journal.
 pub(super) const WAL: &str = "-wal";

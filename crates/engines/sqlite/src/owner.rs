@@ -14,11 +14,8 @@ use rustix::fs::OFlags;
 
 use super::errors::{from_io, from_sqlite};
 use super::existing::uri;
-use super::location::{JOURNAL, SHARED, WAL, companion};
+use super::location::{JOURNAL, MAGIC, SHARED, WAL, companion};
 use super::texts::text;
-
-/// What every SQLite file begins with ("The Database Header" in SQLite's description of its file format).
-pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 pub(super) const HEADER_BYTES: usize = 100;
 

@@ -11,7 +11,7 @@ use rusqlite::OpenFlags;
 
 use super::errors::{from_io, from_sqlite};
 use super::files::SqliteDatabase;
-use super::lease::{self, FileLease, Found, foreign};
+use super::lease::{self, FileLease, Found, UNMARKED, WITHOUT_LOCK, foreign};
 use super::location;
 use super::owner::{APPLICATION_ID, Ownership, identity, kind_of_stranger, ownership, strangers};
 
@@ -20,14 +20,8 @@ use super::owner::{APPLICATION_ID, Ownership, identity, kind_of_stranger, owners
 const CLAIM_ATTEMPTS: u32 = 4;
 const CLAIM_WAIT: Duration = Duration::from_millis(5);
 
-/// Why a file without a mark is not ours.
-pub(super) const UNMARKED: &str = "it bears no mark, and this store has no note of having begun it";
-
-/// Why a file without a lock file is not ours.
-pub(super) const WITHOUT_LOCK: &str = "no lock file with a mark of ours lies beside it";
-
 /// A place whose lease we hold.
-pub(super) struct Held {
+pub(super) struct Guard {
     pub(super) lease: FileLease,
     mark: Mark,
     owner: Ownership,
@@ -61,12 +55,12 @@ impl SqliteDatabase {
         } else {
             let mark = self.intents.begin(&self.location.object(workspace))?;
             let lease = FileLease::make(&self.location.lock(workspace), &mark.to_string())?;
-            lease.map(|lease| Held { lease, mark, owner: Ownership::Nobody })
+            lease.map(|lease| Guard { lease, mark, owner: Ownership::Nobody })
         };
-        let Some(Held { lease, mark, owner }) = held else { return Ok(None) };
+        let Some(Guard { lease, mark, owner }) = held else { return Ok(None) };
         if owner != Ownership::Ours {
             let path = self.location.database(workspace);
-            self.check_whole(workspace, &path)?;
+            check_whole(workspace, &path)?;
             location::delete_database(&path)?;
             self.intents.begin(&self.location.object(workspace))?;
             self.make_file(&path, &mark)?;
@@ -96,7 +90,7 @@ impl SqliteDatabase {
     }
 
     /// Takes the exclusive lease on a place that is there. `None` if somebody else's stands against it; an error if it is not ours.
-    fn hold(&self, workspace: &Workspace) -> Result<Option<Held>> {
+    fn hold(&self, workspace: &Workspace) -> Result<Option<Guard>> {
         let holder = workspace.leased_by();
         let lock = self.location.lock(&holder);
         let Some(lease) = FileLease::take(&lock, ClaimMode::Exclusive)? else {
@@ -109,7 +103,7 @@ impl SqliteDatabase {
         let owner = self.owner(workspace, &mark)?;
         match owner {
             Ownership::Foreign(reason) => Err(foreign(&self.location.database(workspace), &reason)),
-            owner => Ok(Some(Held { lease, mark, owner })),
+            owner => Ok(Some(Guard { lease, mark, owner })),
         }
     }
 
@@ -147,22 +141,11 @@ impl SqliteDatabase {
         })
     }
 
-    /// An error if anything in a place is not ours: all of it is named.
-    fn check_whole(&self, workspace: &Workspace, path: &Path) -> Result<()> {
-        let strangers = strangers(path)?;
-        if strangers.is_empty() {
-            return Ok(());
-        }
-        let message = format!("{workspace} is kept, as it would take along what is not ours: {}", listed(&strangers));
-        Err(Error::new(ErrorKind::Safety, message)
-            .hint(format!("move what is yours out of {} and its folder, then run plimsoll clean", path.display())))
-    }
-
     /// Deletes a place's database with all that is in it, after a last look at it.
     fn delete(&self, workspace: &Workspace, mark: &Mark) -> Result<()> {
         let path = self.location.database(workspace);
         let seen = identity(&path);
-        self.check_whole(workspace, &path)?;
+        check_whole(workspace, &path)?;
         if let Ownership::Foreign(reason) = self.owner(workspace, mark)? {
             return Err(foreign(&path, &reason));
         }
@@ -180,7 +163,7 @@ impl SqliteDatabase {
             self.intents.over(&object);
             return Ok(true);
         }
-        let Some(Held { lease, mark, .. }) = self.hold(workspace)? else { return Ok(false) };
+        let Some(Guard { lease, mark, .. }) = self.hold(workspace)? else { return Ok(false) };
         if !is_copy {
             self.without_copies(workspace)?;
         }
@@ -303,6 +286,17 @@ impl SqliteDatabase {
         self.intents.over(&self.location.object(copy));
         Ok(())
     }
+}
+
+/// An error if anything in a place is not ours: all of it is named.
+fn check_whole(workspace: &Workspace, path: &Path) -> Result<()> {
+    let strangers = strangers(path)?;
+    if strangers.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{workspace} is kept, as it would take along what is not ours: {}", listed(&strangers));
+    Err(Error::new(ErrorKind::Safety, message)
+        .hint(format!("move what is yours out of {} and its folder, then run plimsoll clean", path.display())))
 }
 
 /// Makes an empty file that isn't there, and follows no link.

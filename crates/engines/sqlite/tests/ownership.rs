@@ -1,4 +1,5 @@
 //! Whose files are: what a name alone says, what a killed process leaves, and what lies in and beside our files.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, in its helpers too")]
 
 use std::fs;
 use std::os::unix::fs::symlink;

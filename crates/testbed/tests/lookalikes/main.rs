@@ -23,7 +23,7 @@ fn count() -> usize {
     std::env::var("PLIMSOLL_LOOKALIKES").ok().and_then(|count| count.parse().ok()).unwrap_or(80)
 }
 
-/// Numbers from a seed (SplitMix64).
+/// Numbers from a seed (`SplitMix64`).
 struct Luck(u64);
 
 impl Luck {
@@ -92,7 +92,7 @@ impl Marking {
         match self {
             Self::Whole => mark,
             Self::None => String::new(),
-            Self::Partial => mark[..1 + luck.below(mark.len() - 1)].to_owned(),
+            Self::Partial => mark[..=luck.below(mark.len() - 1)].to_owned(),
             Self::Copied => other,
             Self::Renamed => other.replace(&format!("{object}x"), object),
             Self::Altered => {
