@@ -259,7 +259,7 @@ impl<'a> Copies<'a> {
             return Ok(());
         }
         let first = self.connector_control(|control| control.names(sql::FIRST_FILE, &[Value::Text(self.home)]))?;
-        if first.first().is_some_and(|name| !name.is_empty()) {
+        if first.first().is_none_or(|name| !name.is_empty()) {
             return Ok(());
         }
         let message =

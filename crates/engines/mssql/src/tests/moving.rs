@@ -123,6 +123,13 @@ fn a_restore_comes_from_the_backup_before_it() {
         }
     }
     assert!(self::transfer(&self::script(), Product::Server).find_tools(Move::Copy).unwrap().is_empty());
+    // Whose databases could not be known again, makes none either.
+    for move_ in [Move::Copy, Move::Restore, Move::Import] {
+        let script = self::script().on("LEFT JOIN sys.master_files", [names(&[""])]);
+        let error = self::transfer(&script, Product::Server).find_tools(move_).unwrap_err();
+        assert!(error.kind == ErrorKind::Permission && error.message.contains("none is made"), "{error}");
+        assert!(error.hint.unwrap().contains("GRANT CREATE ANY DATABASE TO [ann]") && changes(&script).is_empty());
+    }
     // One that is not found again is said to lie about.
     let lost =
         self::script().on("BACKUP DATABASE", done()).on("msdb.dbo.backupset", [names(&["plimsoll_copy_a1a.bak"])]);
