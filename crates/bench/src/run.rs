@@ -18,7 +18,7 @@ use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{ANSWER_PATIENCE, give_back, guard_space, remove_leftovers, remove_own};
-use self::record::{failure, new_record};
+use self::record::{failure, left_behind, new_record};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
 use crate::figures::of_run::{doubt_client, series};
@@ -77,6 +77,7 @@ pub fn execute<'a>(
     if let Err(error) = removed {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
+        record.left_behind = Some(left_behind(&error, &record.target));
     }
     interrupt.unshield();
     run.conclude(&outcome, &mut record);

@@ -91,6 +91,9 @@ pub struct RunRecord {
     /// Why the run failed or was stopped; absent when it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunFailure>,
+    /// Why something that the run made is still at the target; absent where nothing is. The figures are as good as without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_behind: Option<RunFailure>,
     /// Everything that comes from the real machine of the client.
     pub host: Host,
 }

@@ -338,6 +338,28 @@ fn a_server_that_dies_in_mid_run_ends_it_with_what_was_measured() {
     assert!(record["warnings"].to_string().contains("plimsoll clean"), "{record}");
 }
 
+/// The sessions keep their right to the tables, so that the run is whole; what it made can't be removed.
+#[test]
+fn what_stays_at_the_target_is_said_with_a_code_and_the_command_that_removes_it() {
+    let (scene, server) = (Scene::new(), server_of_its_own());
+    let user = "CREATE USER owner@'127.0.0.1' IDENTIFIED BY 'a'; GRANT ALL ON `plimsoll\\_%`.* TO owner@'127.0.0.1'";
+    server.sql(user).unwrap();
+    let target = server.tcp_url("owner", "a", "");
+    let words = ["run", "insert", "--target", &target, "--short", "--json", "--repetitions", "1"];
+    let child = scene.spawn(&[&words[..], &["--set", "duration=5s", "--set", "volume=1MiB"]].concat());
+    let working = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'owner' AND info LIKE 'INSERT%'";
+    wait_until(|| server.sql(working).unwrap().trim() != "0");
+    server.sql("REVOKE ALL ON `plimsoll\\_%`.* FROM owner@'127.0.0.1'").unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    said.failed(5, &["was not removed", "plimsoll clean 'mariadb://owner"]);
+    let record = &said.json()[0];
+    assert!(record["error"].is_null() && record["left_behind"]["exit_code"] == 5, "{record}");
+    assert!(!record["results"].as_array().unwrap().is_empty(), "{record}");
+    assert!(databases(&server).contains("plimsoll_run"));
+    let cleaned = scene.say(&["clean", &server.socket_url("")]);
+    assert_eq!((cleaned.code, databases(&server).as_str()), (0, ""), "{cleaned:?}");
+}
+
 #[test]
 fn a_server_that_comes_back_leaves_a_gap_in_the_requests() {
     let scene = Scene::new();

@@ -63,6 +63,16 @@ pub fn not_started(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>, error:
     RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, &plan.parameters, engine, clock) }
 }
 
+/// What is said of a place that could not be removed.
+pub(super) fn left_behind(error: &Error, target: &str) -> RunFailure {
+    RunFailure {
+        kind: error.kind.name().to_owned(),
+        message: format!("what the run made at the target was not removed: {}", error.message),
+        hint: Some(format!("run: plimsoll clean '{target}'")),
+        exit_code: if error.kind == ErrorKind::Permission { exit::NO_PERMISSION } else { exit::INCOMPLETE },
+    }
+}
+
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.
 pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repetition]) -> RunFailure {
     let is_empty = |repetition: &Repetition| repetition.points.is_empty() && repetition.requests.is_empty();

@@ -115,13 +115,25 @@ impl Keepers for Connector {
     }
 }
 
+impl Connection {
+    /// Whose a database is that is not listed: nobody's if it is not there, and not to be told without a right in it.
+    fn not_listed(&mut self, workspace: &Workspace) -> Result<Owner> {
+        match self.ask(&of_place("whether a database can't be seen", workspace)) {
+            Err(error) if error.kind == ErrorKind::Missing => Ok(Owner::Nobody),
+            Err(error) => Err(error),
+            // It was made in between.
+            Ok(_) => Ok(Owner::by_mark(None, workspace.name())),
+        }
+    }
+}
+
 impl Keeper for Connection {
     const NOUN: &'static str = "database";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
         let rows = self.ask(&of_place("owner of a database", workspace))?;
-        let Some(row) = rows.first() else { return Ok(Owner::Nobody) };
+        let Some(row) = rows.first() else { return self.not_listed(workspace) };
         let text = |index: usize| row.get(index).and_then(Option::as_deref);
         Ok(match text(0) {
             Some("marked") => Owner::by_mark(text(1), workspace.name()),

@@ -201,7 +201,10 @@ fn drop_own(connection: &mut Connection, workspace: &Workspace, tables: Option<&
 
 fn locked(connection: &mut Connection, workspace: &Workspace, tables: Option<&str>) -> Result<()> {
     let Some(tables) = tables else { return Ok(()) };
-    dropping(connection, workspace, &format!("LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE"))
+    // A lock asks for a right that an owner can lose, and can give itself again.
+    let lock =
+        format!("GRANT TRUNCATE ON TABLE {tables} TO CURRENT_USER; LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE");
+    dropping(connection, workspace, &lock)
 }
 
 /// Drops something. If it can't be, somebody was faster with a view, or the place is another user's.

@@ -71,7 +71,8 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
             };
             let record = measure(&plan, target, &opened, &store, &interrupt, printer)?;
             present(&record, options.json, printer)?;
-            codes.push(record.error.as_ref().map_or(exit::DONE, |error| error.exit_code));
+            let failure = record.error.as_ref().or(record.left_behind.as_ref());
+            codes.push(failure.map_or(exit::DONE, |failure| failure.exit_code));
             if let Some(code) = signals::exit_code(&interrupt) {
                 // Also when this run was complete: others were not begun.
                 if codes.len() < targets.len() * chosen.len() {
@@ -118,9 +119,10 @@ pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), 
     } else if !record.repetitions.is_empty() || record.error.is_none() {
         printer.result(&terminal::run(record, printer.style));
     }
-    if let Some(error) = &record.error {
-        printer.failure(&Failure::from(error));
-    } else if !json {
+    for failure in record.error.iter().chain(&record.left_behind) {
+        printer.failure(&Failure::from(failure));
+    }
+    if record.error.is_none() && !json {
         let id = &record.run_id;
         printer.remark(&format!("kept as run {id}; 'plimsoll report {id} --html report.html' draws it"));
     }

@@ -43,6 +43,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         verdict: Verdict::default(),
         warnings: Vec::new(),
         error: None,
+        left_behind: None,
         host: Host { platform: "linux x86_64".into(), cpus: 2, real_seconds: Some(14.2), ..Host::default() },
     }
 }
