@@ -67,7 +67,7 @@ impl Mark {
         &self.token
     }
 
-    /// Its token in 31 bits, for places that hold no more; never zero.
+    /// A number of 31 bits made from all of it, for places that hold no more; never zero.
     #[must_use]
     pub fn number(&self) -> i32 {
         (xxh3_64(self.to_string().as_bytes()) & 0x7fff_ffff).max(1) as i32
@@ -262,7 +262,7 @@ mod tests {
             "plimsoll: measurement data, may be removed; the mark of plimsoll_data_1 00112233445566778899aabbccddeeff \
              b7f104ca074defbf"
         );
-        assert_eq!(mark.number(), 1);
+        assert_eq!(mark.number(), 17_260_534);
         assert_eq!(of_part("table", "t", "plimsoll_run_a"), "plimsoll: table t of plimsoll_run_a");
     }
 

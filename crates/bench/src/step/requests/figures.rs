@@ -176,9 +176,6 @@ mod tests {
         slow.phases = vec![Phase { drained: 4, ..Phase::default() }];
         let rate = requests(&[&slow]).remove(0);
         assert!(rate.values.is_empty() && rate.absent.is_some_and(|why| why.contains("4 were later")));
-        let mut idle = slow.clone();
-        idle.phases = vec![Phase { errors: 4, ..Phase::default() }];
-        assert_eq!(requests(&[&idle]).remove(0).values, [0.0], "nothing is answered by a server that refuses all");
         let mut fast = slow.clone();
         fast.phases = vec![Phase { operations: 10, rate: 5.0, ..Phase::default() }];
         assert_eq!(requests(&[&slow, &fast]).remove(0).values, [0.0, 5.0]);
