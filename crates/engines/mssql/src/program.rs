@@ -245,13 +245,15 @@ mod tests {
     #[test]
     fn a_dump_has_a_folder_of_its_own_that_goes_with_it() {
         let workspace = Workspace::run("dumptest").unwrap().copy('z');
-        let dump = Dump::new(&workspace).unwrap();
-        fs::write(&dump.file, "rows").unwrap();
-        assert_eq!(dump.bytes(), Some(4));
-        // Another one, after a run that was killed.
-        std::mem::forget(dump);
+        // What a run that was killed has left: the system has let go of the lock.
+        let folder = copies::dump_folder(&workspace);
+        DirBuilder::new().mode(0o700).create(&folder).unwrap();
+        drop(temporary::claim(&folder).unwrap());
+        fs::write(folder.join(copies::DUMP), "rows").unwrap();
         let dump = Dump::new(&workspace).unwrap();
         assert_eq!(dump.bytes(), None);
+        fs::write(&dump.file, "rows").unwrap();
+        assert_eq!(dump.bytes(), Some(4));
         drop(dump);
         assert!(!copies::dump_folder(&workspace).exists());
     }
