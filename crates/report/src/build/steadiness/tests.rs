@@ -40,6 +40,7 @@ fn record(repetitions: Vec<Repetition>) -> RunRecord {
         verdict: Verdict::default(),
         warnings: Vec::new(),
         error: None,
+        left_behind: None,
         host: Host::default(),
     }
 }
