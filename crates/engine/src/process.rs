@@ -76,6 +76,19 @@ pub fn tree(root: u32) -> Vec<u32> {
     tree
 }
 
+/// Ids of other processes that have a file open, as far as we may see.
+pub fn holders(path: &Path) -> Vec<u32> {
+    let Ok(path) = fs::canonicalize(path) else { return Vec::new() };
+    let has_it = |pid: &u32| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file == path)
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let others =
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|pid| *pid != std::process::id());
+    others.filter(has_it).collect()
+}
+
 fn read_io(path: &Path) -> Option<ProcessCounters> {
     let text = fs::read_to_string(path).ok()?;
     let field = |name: &str| {

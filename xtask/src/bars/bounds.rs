@@ -1,4 +1,4 @@
-//! The bars of what strangers may take of us, and learn.
+//! The bars of what strangers may take of us, and learn, and of what is left when we are killed.
 
 use super::{Bar, Check, MINUTES};
 
@@ -20,6 +20,21 @@ pub(super) const BARS: &[Bar] = &[
         check: Check::Command {
             command: "PLIMSOLL_PLANTED=all cargo test -p plimsoll --test planted -- --nocapture",
             reason: "needs servers",
+        },
+    },
+    Bar {
+        subject: "safety",
+        name: "kills",
+        goal: "1,000 kill -9 of runs: every reported point is stored, and after one clean nothing is left",
+        check: Check::Command { command: "PLIMSOLL_KILLS=500 cargo test -p plimsoll --test kills", reason: MINUTES },
+    },
+    Bar {
+        subject: "safety",
+        name: "killed-moves",
+        goal: "1,000 kill -9 of imports, copies, restores and cleans: no program outlives us, and after one clean nothing is left",
+        check: Check::Command {
+            command: "PLIMSOLL_KILLS=330 cargo test -p plimsoll --test killed_moves",
+            reason: MINUTES,
         },
     },
 ];

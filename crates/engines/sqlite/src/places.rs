@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_engine::server::place::listed;
-use plimsoll_engine::{ClaimMode, Error, ErrorKind, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{ClaimMode, Error, ErrorKind, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus, process};
 use rusqlite::OpenFlags;
 
 use super::errors::{from_io, from_sqlite};
@@ -19,6 +19,8 @@ use super::owner::{APPLICATION_ID, Ownership, identity, kind_of_stranger, owners
 /// its lock for a moment, and that must not look like a lease.
 const CLAIM_ATTEMPTS: u32 = 4;
 const CLAIM_WAIT: Duration = Duration::from_millis(5);
+/// A program that is being ended may take so many waits.
+const END_ATTEMPTS: u32 = 100;
 
 /// A place whose lease we hold.
 pub(super) struct Guard {
@@ -167,6 +169,7 @@ impl SqliteDatabase {
         if !is_copy {
             self.without_copies(workspace)?;
         }
+        self.without_holders(&self.location.database(workspace))?;
         self.delete(workspace, &mark)?;
         if !is_copy {
             // Last, as it says whose the rest is.
@@ -175,6 +178,19 @@ impl SqliteDatabase {
         drop(lease);
         self.intents.over(&object);
         Ok(true)
+    }
+
+    /// An error if another process has a file open, after a short while in which one that is about to end may do so.
+    fn without_holders(&self, path: &Path) -> Result<()> {
+        for _ in 1..END_ATTEMPTS {
+            if process::holders(path).is_empty() {
+                return Ok(());
+            }
+            self.clock.sleep(CLAIM_WAIT);
+        }
+        let Some(pid) = process::holders(path).first().copied() else { return Ok(()) };
+        Err(Error::new(ErrorKind::Busy, format!("{} is kept, as process {pid} has it open", path.display()))
+            .hint("end that process, then run plimsoll clean again"))
     }
 
     /// The lock file of a run says whose its copies are, so it goes after them.

@@ -181,6 +181,22 @@ fn what_is_somebody_elses_in_a_file_of_ours_keeps_it() {
     assert!(folder.refusal(&run()).contains("header"));
 }
 
+#[test]
+fn what_another_process_has_open_is_kept() {
+    let folder = Folder::new();
+    make(&folder);
+    let file = fs::File::open(folder.at("plimsoll_run_0a1.db")).unwrap();
+    let mut holder = Command::new("sleep").arg("3600").stdin(file).spawn().unwrap();
+    let before = folder.names();
+    let error = folder.open().remove(&run()).unwrap_err();
+    assert!(error.kind == ErrorKind::Busy && error.message.contains(&format!("process {}", holder.id())), "{error}");
+    assert_eq!(folder.names(), before);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(folder.open().remove(&run()).unwrap());
+    assert!(folder.names().iter().all(|name| !name.contains("plimsoll")), "{:?}", folder.names());
+}
+
 /// A process was killed at each step of making a place: what it leaves is ours by its note, and nobody else's store says so.
 #[test]
 fn what_was_begun_and_never_marked_is_known_from_the_note() {
