@@ -74,7 +74,9 @@ pub fn execute<'a>(
         Some(database) => Workspace::run(&record.run_id).and_then(|workspace| remove_own(database, &workspace)),
         None => Ok(()),
     };
-    if let Err(error) = removed {
+    // A run that could not even begin has made nothing.
+    let has_begun = outcome.is_ok() || !record.repetitions.is_empty();
+    if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
         record.left_behind = Some(left_behind(&error, &record.target));

@@ -37,4 +37,13 @@ pub(super) const BARS: &[Bar] = &[
             reason: MINUTES,
         },
     },
+    Bar {
+        subject: "safety",
+        name: "file-mishaps",
+        goal: "60 mishaps of the file system x commands: the documented code, a sentence that names the place, nothing lost",
+        check: Check::Command {
+            command: "cargo test -p plimsoll --test file_mishaps",
+            reason: "needs root, for disks in memory",
+        },
+    },
 ];

@@ -47,7 +47,8 @@ pub(super) fn from_io(error: &io::Error, action: &str, path: &Path) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::DiskFull,
         _ => ErrorKind::Statement,
     };
-    let text = format!("can't {action} {}: {}", path.display(), error.to_string().trim_end_matches('.'));
+    let why = if kind == ErrorKind::DiskFull { "the disk is full".to_owned() } else { error.to_string() };
+    let text = format!("can't {action} {}: {}", path.display(), why.trim_end_matches('.'));
     with_next_step(Error::new(kind, text), path)
 }
 

@@ -69,7 +69,8 @@ impl FileLease {
             return Ok(None);
         }
         let lease = Self { path: path.to_owned(), file, mode: ClaimMode::Exclusive };
-        lease.write(mark)?;
+        // One without a mark could not be known as ours again.
+        lease.write(mark).inspect_err(|_| drop(fs::remove_file(path)))?;
         Ok(Some(lease))
     }
 

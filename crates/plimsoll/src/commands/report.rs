@@ -1,11 +1,14 @@
 //! `plimsoll report`: stored runs as HTML, Markdown or CSV.
 
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::{csv, html, markdown};
 use plimsoll_store::{Filter, RunStore, SHORTEST_PREFIX};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use super::compare::conditions::refusal;
@@ -86,7 +89,7 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let there = target.metadata().ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
-        let mut file = std::fs::OpenOptions::new().write(true).open(&target).map_err(|error| failed(&error))?;
+        let mut file = as_it_is(&target).map_err(|error| failed(&error))?;
         return file.write_all(text.as_bytes()).map_err(|error| failed(&error));
     }
     let mut file = beside(&target).map_err(|error| failed(&error))?;
@@ -98,6 +101,19 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     file.persist(&target).map_err(|error| failed(&error.error))?;
     printer.remark(&format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// Opens a device, or a pipe if somebody reads it: nobody is waited for.
+fn as_it_is(path: &Path) -> std::io::Result<std::fs::File> {
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = std::fs::OpenOptions::new().write(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NXIO) => std::io::Error::other("no process reads this pipe"),
+        _ => error,
+    })?;
+    // A reader that is slow is waited for.
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
 }
 
 /// Fails if a report could not be written there, before anything long is begun for it.

@@ -119,7 +119,7 @@ pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), 
     } else if !record.repetitions.is_empty() || record.error.is_none() {
         printer.result(&terminal::run(record, printer.style));
     }
-    for failure in record.error.iter().chain(&record.left_behind) {
+    if let Some(failure) = record.error.as_ref().or(record.left_behind.as_ref()) {
         printer.failure(&Failure::from(failure));
     }
     if record.error.is_none() && !json {
