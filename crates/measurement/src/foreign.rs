@@ -89,8 +89,8 @@ const HIDDEN: &str = "***";
 /// Secrets of fewer bytes are found in quotes alone: each is a part of some word, or a word.
 const SHORT: usize = 4;
 
-/// The text without the secret: wherever it stands, as it is, percent-encoded in whole or in part, or with its quotes and signs
-/// escaped. `None` if it isn't there.
+/// The text without the secret: wherever it stands, as it is, percent-encoded in whole or in part, with its quotes and signs
+/// escaped, or with characters in between that can't be seen. `None` if it isn't there.
 pub fn without(text: &str, secret: &str) -> Option<String> {
     let (bytes, wanted) = (text.as_bytes(), secret.as_bytes());
     if wanted.is_empty() {
@@ -101,7 +101,7 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
         |at: usize, end: usize| is_quote(at.checked_sub(1).and_then(|at| bytes.get(at))) && is_quote(bytes.get(end));
     let (mut hidden, mut from, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
-        let found = end_of_secret(bytes, wanted, at, false).or_else(|| end_of_secret(bytes, wanted, at, true));
+        let found = end_of_secret(text, wanted, at, false).or_else(|| end_of_secret(text, wanted, at, true));
         let end = found.filter(|end| {
             let is_whole = text.is_char_boundary(at) && text.is_char_boundary(*end);
             is_whole && (wanted.len() >= SHORT || is_quoted(at, *end))
@@ -119,8 +119,16 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
 }
 
 /// Where the secret ends that begins here, if one does. Its quotes are doubled, as in SQL, or not.
-fn end_of_secret(bytes: &[u8], secret: &[u8], mut at: usize, is_doubled: bool) -> Option<usize> {
+fn end_of_secret(text: &str, secret: &[u8], start: usize, is_doubled: bool) -> Option<usize> {
+    let (bytes, mut at) = (text.as_bytes(), start);
     for byte in secret {
+        // What can't be seen parts no secret, unless it is a part of it.
+        while at > start && bytes.get(at) != Some(byte) {
+            let Some(unseen) = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| is_harmful(*c)) else {
+                break;
+            };
+            at += unseen.len_utf8();
+        }
         at = match bytes.get(at..)? {
             [first, second, ..] if is_doubled && b"'\"`".contains(byte) && first == byte && second == byte => at + 2,
             [first, ..] if first == byte => at + 1,
@@ -168,6 +176,9 @@ mod tests {
         {
             assert_eq!(without(&format!("said {form}: no, {form}."), secret).unwrap(), "said ***: no, ***.", "{form}");
         }
+        let parted = "p@\0ss'w\u{200b}\u{202e}ör\nd/1";
+        assert_eq!(without(&format!("said {parted}\n!"), secret).unwrap(), "said ***\n!");
+        assert_eq!(without("a\nb\t\tc", "\nb\t\t").unwrap(), "a***c");
         assert_eq!(without("p@ss'wörd/2", secret), None);
         assert_eq!(without("anything", ""), None);
     }

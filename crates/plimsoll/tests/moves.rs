@@ -130,6 +130,20 @@ fn workers(folder: &TempDir) -> usize {
     folders.filter(|work| work.starts_with(&inside)).count()
 }
 
+/// The segment of shared memory of the server that is restored there: the last number of a line of its `postmaster.pid`.
+fn segment(folder: &TempDir) -> String {
+    let mut entries = std::fs::read_dir(folder.path()).unwrap().flatten();
+    let of = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("in/data/postmaster.pid")).ok();
+    let said = entries.find_map(of).unwrap();
+    said.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)).unwrap().to_owned()
+}
+
+/// Whether the system has a segment of that number.
+fn has_segment(number: &str) -> bool {
+    let all = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    all.lines().any(|line| line.split_whitespace().nth(1) == Some(number))
+}
+
 /// Restores in this folder, until one has a server with a socket of this name.
 fn restoring(scene: &Scene, folder: &TempDir, target: &str, socket: &str) -> Child {
     let words = run("restore", target, &["--set", "volume=20MiB", "--repetitions", "26"]);
@@ -168,8 +182,12 @@ fn postgresql_is_restored_and_nothing_stays() {
     assert_eq!(databases(&server), "");
 
     let mut child = restoring(&scene, &folder, &target, ".s.PGSQL.5432");
+    let segment = segment(&folder);
+    assert!(has_segment(&segment));
     child.kill().unwrap();
     child.wait().unwrap();
+    // A server that is killed outright would leave it for good.
+    wait_until(|| !has_segment(&segment));
     wait_until(|| {
         assert_eq!(scene.say(&["clean", &target]).code, 0);
         databases(&server).is_empty() && is_empty(&folder) && workers(&folder) == 0

@@ -125,6 +125,7 @@ fn clean_lists_what_is_not_ours_and_touches_nothing() {
             assert!(said.out.contains(&format!("left alone plimsoll_{name}: ")), "{name}: {said:#?}");
         }
         assert!(said.out.contains("it is a directory"), "{said:#?}");
+        assert!(!said.out.contains("no objects of Plimsoll") && said.err.contains("by hand"), "{said:#?}");
     }
     assert_eq!(scene.leftovers(), before);
 }

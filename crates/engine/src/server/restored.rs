@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::database::{Database, Restored};
 use crate::error::{Error, ErrorKind, Result};
-use crate::server::guarded::Guarded;
 use crate::server::shell::last_line;
 use crate::transfer::Follow;
 use crate::workspace::Workspace;
@@ -140,8 +139,9 @@ impl Site {
         let log = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&log_path);
         let log = log.map_err(|error| failed("write", &log_path, &error))?;
         let copy = log.try_clone().map_err(|error| failed("write", &log_path, &error))?;
-        // A later clean looks for programs that work in our folder.
-        command.current_dir(&self.folder).stdin(Stdio::null()).stdout(copy).stderr(log);
+        // If we are killed, the guard of the folder asks a server to stop, so that it gives back its shared memory. It knows programs
+        // by where they work, and so does a later clean.
+        command.current_dir(&self.folder).stdin(Stdio::null()).stdout(copy).stderr(log).process_group(0);
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
@@ -150,8 +150,8 @@ impl Site {
         }
         give(self.account, &self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
         let give_up = clock.now().after(START_PATIENCE);
-        let program = Guarded::spawn(&mut command).map_err(|error| start_failed(&error.to_string()))?;
-        let mut server = Server { program, site: self.clone(), clock: Arc::clone(clock) };
+        let child = command.spawn().map_err(|error| start_failed(&error.to_string()))?;
+        let mut server = Server { child, site: self.clone(), clock: Arc::clone(clock) };
         loop {
             let error = match open() {
                 Ok(database) => {
@@ -160,7 +160,7 @@ impl Site {
                 }
                 Err(error) => error,
             };
-            if let Ok(Some(status)) = server.program.child.try_wait() {
+            if let Ok(Some(status)) = server.child.try_wait() {
                 let said = fs::read(&log_path).map(|text| String::from_utf8_lossy(&text).into_owned());
                 let line = said.ok().and_then(|text| server_error(&text)).unwrap_or_else(|| status.to_string());
                 return Err(start_failed(&line));
@@ -274,7 +274,7 @@ impl Copier<'_> {
 /// A server of ours; dropped, it is stopped and its files are removed.
 #[derive(Debug)]
 struct Server {
-    program: Guarded,
+    child: Child,
     site: Site,
     clock: Arc<dyn Clock>,
 }
@@ -283,18 +283,17 @@ impl Drop for Server {
     fn drop(&mut self) {
         // PostgreSQL stops at once on SIGQUIT and gives back its shared memory; others stop as they see fit, or are killed. The
         // number of one that has ended may be somebody else's by now.
-        let child = &mut self.program.child;
-        if matches!(child.try_wait(), Ok(None)) {
-            let _ = kill_process(Pid::from_child(child), Signal::QUIT);
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::QUIT);
         }
         for _ in 0..PATIENCE_STEPS {
-            if !matches!(child.try_wait(), Ok(None)) {
+            if !matches!(self.child.try_wait(), Ok(None)) {
                 break;
             }
             self.clock.sleep(PAUSE);
         }
-        let _ = child.kill();
-        let _ = child.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
         // What stays goes with the folder.
         let _ = fs::remove_dir_all(self.site.data());
         let _ = fs::remove_dir_all(self.site.socket_folder());

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -66,24 +67,21 @@ pub fn whole(file: &File) -> Result<Stdio> {
     Ok(copy.into())
 }
 
-/// A secret that a program is told by a file in memory, which is there as long as this is: everybody sees a command line, and
+/// A secret that programs are told by a file in memory, which is there as long as this is: everybody sees a command line, and
 /// children inherit an environment.
-#[derive(Debug)]
-pub struct Told {
-    _file: File,
-    /// Where the program finds it.
-    pub path: PathBuf,
-}
+#[derive(Debug, Clone, Default)]
+pub struct Told(Arc<Mutex<Option<(File, PathBuf)>>>);
 
 impl Told {
-    /// By a file with this text.
+    /// Where programs find this text, which is the same at every call.
     ///
     /// # Errors
-    /// If it can't be made.
-    pub fn new(text: &str) -> Result<Self> {
-        let (file, path) = process::secret_file(text)
-            .map_err(|error| Error::new(ErrorKind::Internal, format!("a program can't be told a password: {error}")))?;
-        Ok(Self { _file: file, path })
+    /// If the file can't be made.
+    pub fn path(&self, text: &str) -> Result<PathBuf> {
+        let failed = |error| Error::new(ErrorKind::Internal, format!("a program can't be told a password: {error}"));
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = if let Some(file) = told.take() { file } else { process::secret_file(text).map_err(failed)? };
+        Ok(told.insert(file).1.clone())
     }
 }
 

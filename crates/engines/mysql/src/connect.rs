@@ -4,7 +4,7 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -61,7 +61,7 @@ pub(super) struct Connector {
     pub(super) ours: Arc<Mutex<Ours>>,
     lines: Arc<Lines>,
     /// The password as its programs find it.
-    told: Arc<Mutex<Option<Told>>>,
+    told: Told,
     /// What is about to be made there is noted here.
     pub(super) intents: Intents,
 }
@@ -106,7 +106,7 @@ impl Connector {
             warnings: found.warning.into_iter().collect(),
             ours: Arc::default(),
             lines: Arc::default(),
-            told: Arc::default(),
+            told: Told::default(),
             intents: credentials.intents.clone(),
         })
     }
@@ -149,9 +149,7 @@ impl Connector {
                     let message = "the server's programs can't be told a password with both kinds of quotes in it";
                     Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
                 })?;
-                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-                let file = if let Some(file) = told.take() { file } else { Told::new(&text)? };
-                program.arg(format!("--defaults-file={}", told.insert(file).path.display()));
+                program.arg(format!("--defaults-file={}", self.told.path(&text)?.display()));
             }
             None => drop(program.arg("--no-defaults")),
         }

@@ -434,3 +434,6 @@ impl Drop for Connection {
         self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
+
+#[cfg(test)]
+mod tests;

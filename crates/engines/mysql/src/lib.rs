@@ -6,8 +6,6 @@
 
 mod auth;
 mod binary;
-#[cfg(test)]
-mod bounds;
 mod capabilities;
 mod cold;
 mod connect;

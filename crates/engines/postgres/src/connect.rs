@@ -83,7 +83,7 @@ pub(super) struct Connector {
     tool_environment: Vec<(&'static str, String)>,
     /// The password that they find in a file.
     tool_password: Option<Secret>,
-    told: Arc<Mutex<Option<Told>>>,
+    told: Told,
     /// The server that let us in last.
     reached: Arc<Mutex<Option<(Address, Host)>>>,
     /// What is about to be made there is noted here.
@@ -194,7 +194,7 @@ impl Connector {
             warnings,
             tool_environment,
             tool_password: location.get("password").map(Secret::new),
-            told: Arc::default(),
+            told: Told::default(),
             reached: Arc::default(),
             intents: credentials.intents.clone(),
         })
@@ -248,9 +248,7 @@ impl Connector {
                 let message = "the server's programs can't be told a password with a new line in it";
                 Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
             })?;
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            let file = if let Some(file) = told.take() { file } else { Told::new(&line)? };
-            program.env("PGPASSFILE", &told.insert(file).path);
+            program.env("PGPASSFILE", self.told.path(&line)?);
         }
         Ok(())
     }

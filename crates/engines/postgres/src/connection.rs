@@ -461,3 +461,6 @@ fn rows_changed(message: &[u8]) -> u64 {
     let digits = message.strip_suffix(&[0]).unwrap_or(message).rsplit(|byte| *byte == b' ').next();
     digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,6 @@
 //! PostgreSQL: places are schemas, leases are advisory locks, rows are loaded by binary COPY.
 
 mod answer;
-#[cfg(test)]
-mod bounds;
 mod capabilities;
 mod cold;
 mod connect;

@@ -31,10 +31,16 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
             printer.remark(&format!("ended {ended} sessions of killed runs"));
         }
     }
-    let (mut seen, mut failed) = (false, None::<Error>);
+    let (mut ours, mut others, mut failed) = (false, false, None::<Error>);
     for status in database.workspaces()? {
+        if let Some(reason) = &status.not_ours {
+            printer.result(&format!("left alone {}: {reason}", status.workspace));
+            others = true;
+            continue;
+        }
+        ours = true;
         match settle(database.as_ref(), &status, options, printer) {
-            Ok(is_something) => seen |= is_something,
+            Ok(()) => {}
             // Each is told; the last one ends the program.
             Err(error) => {
                 if let Some(earlier) = failed.replace(error) {
@@ -43,7 +49,9 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
             }
         }
     }
-    if !seen && failed.is_none() {
+    if others {
+        printer.remark("what is left alone has a name like Plimsoll's and no proof that Plimsoll made it; remove it by hand if you don't need it");
+    } else if !ours {
         printer.result("nothing to remove: the target has no objects of Plimsoll");
     }
     match failed {
@@ -52,18 +60,9 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     }
 }
 
-/// Removes one place, or says why it stays; false if it is not ours.
-fn settle(
-    database: &dyn Database,
-    status: &WorkspaceStatus,
-    options: &Clean,
-    printer: &Printer,
-) -> Result<bool, Error> {
+/// Removes one place of ours, or says why it stays.
+fn settle(database: &dyn Database, status: &WorkspaceStatus, options: &Clean, printer: &Printer) -> Result<(), Error> {
     let workspace = &status.workspace;
-    if let Some(reason) = &status.not_ours {
-        printer.result(&format!("left alone {workspace}: {reason}"));
-        return Ok(false);
-    }
     if status.leased {
         printer.remark(&format!("{workspace} is in use by another run"));
     } else if workspace.kind() == WorkspaceKind::Data && !options.data {
@@ -73,7 +72,7 @@ fn settle(
     } else if database.remove(workspace)? {
         printer.result(&format!("removed {workspace}"));
     }
-    Ok(true)
+    Ok(())
 }
 
 fn told(error: &Error) -> String {

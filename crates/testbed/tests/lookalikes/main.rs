@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_clock::RealClock;
-use plimsoll_engine::{Credentials, Database, Engine, Intents, Mark, Target, Workspace};
+use plimsoll_engine::{
+    ClaimMode, ColumnType, Credentials, Database, Engine, Intents, Lease, Mark, Session, Target, Value, Workspace,
+};
 
 /// As many are planted before everything is cleaned.
 const BATCH: usize = 40;
@@ -135,6 +137,38 @@ trait Field {
 fn open(engine: &dyn Engine, url: &str, intents: &Intents) -> Box<dyn Database> {
     let credentials = Credentials { intents: intents.clone(), ..Credentials::default() };
     engine.open(&Target::parse(url).unwrap(), &credentials, Arc::new(RealClock::new())).unwrap()
+}
+
+/// A run that is at work, which everybody leaves alone. Its session plants what others have.
+struct Gardener {
+    session: Box<dyn Session>,
+    _lease: Box<dyn Lease>,
+}
+
+impl Gardener {
+    fn at(database: &dyn Database) -> Self {
+        let own = Workspace::run("gardener").unwrap();
+        let lease = database.claim(&own, ClaimMode::Exclusive).unwrap().unwrap();
+        Self { session: database.session(&own, &own).unwrap(), _lease: lease }
+    }
+
+    fn run(&mut self, sql: &str) {
+        self.session.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// Two columns of text: what there is, and how it is.
+    fn state(&mut self, sql: &str) -> BTreeMap<String, String> {
+        let mut state = BTreeMap::new();
+        let types = [ColumnType::Text(400), ColumnType::Text(u16::MAX)];
+        self.session
+            .query(sql, &[], &types, &mut |row| {
+                let text = |index| if let Value::Text(text) = row.get(index) { text.to_owned() } else { String::new() };
+                state.insert(text(0), text(1));
+                Ok(())
+            })
+            .unwrap();
+        state
+    }
 }
 
 /// What `plimsoll clean --data` does.

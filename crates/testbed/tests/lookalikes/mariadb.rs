@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::{ClaimMode, ColumnType, Database, Intents, Lease, Session, Value, Workspace};
+use plimsoll_engine::{Database, Intents, Workspace};
 use plimsoll_mysql::MySql;
 use plimsoll_testbed::{MariaDb, Product};
 
-use super::{Field, Luck, Marking, Planted, harvest, open};
+use super::{Field, Gardener, Luck, Marking, Planted, harvest, open};
 
 /// What somebody has in a database of ours, or has that depends on it. `D` stands for the database, `@` for the look-alike's number.
 const CONTENTS: [&str; 14] = [
@@ -28,8 +28,7 @@ const CONTENTS: [&str; 14] = [
 
 struct Databases {
     server: MariaDb,
-    session: Box<dyn Session>,
-    _lease: Box<dyn Lease>,
+    gardener: Gardener,
 }
 
 impl Databases {
@@ -39,15 +38,7 @@ impl Databases {
              GRANT ALL ON `plimsoll\\_%`.* TO stranger@localhost";
         server.sql(grants).unwrap();
         let database = open(&MySql, &server.socket_url("test"), &Intents::default());
-        // A run that is at work, which everybody leaves alone.
-        let own = Workspace::run("gardener").unwrap();
-        let lease = database.claim(&own, ClaimMode::Exclusive).unwrap().unwrap();
-        let session = database.session(&own, &own).unwrap();
-        Self { server, session, _lease: lease }
-    }
-
-    fn run(&mut self, sql: &str) {
-        self.session.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        Self { server, gardener: Gardener::at(&*database) }
     }
 }
 
@@ -72,18 +63,19 @@ impl Field for Databases {
         let (marking, place) = (Marking::any(luck), workspace.leased_by());
         let text = marking.text(workspace.name(), luck).replace('\'', "''");
         let contents = luck.once_in(2).then(|| *luck.one(&CONTENTS));
-        self.run(&format!("CREATE DATABASE {workspace}"));
+        self.gardener.run(&format!("CREATE DATABASE {workspace}"));
         if marking != Marking::None {
-            self.run(&format!("CREATE TABLE {workspace}.plimsoll_mark (a int PRIMARY KEY) COMMENT = '{text}'"));
+            self.gardener
+                .run(&format!("CREATE TABLE {workspace}.plimsoll_mark (a int PRIMARY KEY) COMMENT = '{text}'"));
         }
         if luck.once_in(2) || contents.is_some() {
-            self.run(&format!(
+            self.gardener.run(&format!(
                 "CREATE TABLE {workspace}.t (a int PRIMARY KEY, b int) COMMENT = 'plimsoll: table t of {place}'"
             ));
         }
         if let Some(contents) = contents {
             let sql = contents.replace("D.", &format!("{workspace}.")).replace(" of D'", &format!(" of {place}'"));
-            self.run(&sql.replace('@', &number.to_string()));
+            self.gardener.run(&sql.replace('@', &number.to_string()));
         }
         Planted {
             workspace,
@@ -93,7 +85,6 @@ impl Field for Databases {
     }
 
     fn state(&mut self) -> BTreeMap<String, String> {
-        let mut state = BTreeMap::new();
         // One row for each thing, by the database that it is in.
         let sql = "SELECT CONCAT(SCHEMA_NAME, ' '), '' FROM information_schema.SCHEMATA \
              UNION ALL SELECT CONCAT(TABLE_SCHEMA, ' ', TABLE_NAME), CONCAT(TABLE_TYPE, TABLE_COMMENT) FROM information_schema.TABLES \
@@ -104,26 +95,18 @@ impl Field for Databases {
              UNION ALL SELECT CONCAT(CONSTRAINT_SCHEMA, ' c ', TABLE_NAME, CONSTRAINT_NAME), '' FROM information_schema.TABLE_CONSTRAINTS \
              WHERE CONSTRAINT_SCHEMA LIKE 'plimsoll%' OR CONSTRAINT_SCHEMA = 'others' \
              UNION ALL SELECT CONCAT(TABLE_SCHEMA, ' i ', TABLE_NAME, INDEX_NAME), '' FROM information_schema.STATISTICS WHERE TABLE_SCHEMA LIKE 'plimsoll%'";
-        let types = [ColumnType::Text(400), ColumnType::Text(4000)];
-        self.session
-            .query(sql, &[], &types, &mut |row| {
-                let text = |index| if let Value::Text(text) = row.get(index) { text.to_owned() } else { String::new() };
-                state.insert(text(0), text(1));
-                Ok(())
-            })
-            .unwrap();
-        state
+        self.gardener.state(sql)
     }
 
     fn clear(&mut self, planted: &[Planted]) {
-        self.run("SET foreign_key_checks = 0");
+        self.gardener.run("SET foreign_key_checks = 0");
         for one in planted.iter().filter(|one| !one.ours) {
-            self.run(&format!("DROP DATABASE {}", one.workspace));
+            self.gardener.run(&format!("DROP DATABASE {}", one.workspace));
         }
-        self.run("DROP DATABASE others");
-        self.run("CREATE DATABASE others");
-        self.run("CREATE TABLE others.base (a int PRIMARY KEY)");
-        self.run("SET foreign_key_checks = 1");
+        self.gardener.run("DROP DATABASE others");
+        self.gardener.run("CREATE DATABASE others");
+        self.gardener.run("CREATE TABLE others.base (a int PRIMARY KEY)");
+        self.gardener.run("SET foreign_key_checks = 1");
     }
 }
 

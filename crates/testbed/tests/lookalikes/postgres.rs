@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::{ClaimMode, ColumnType, Database, Intents, Lease, Mark, Session, Value, Workspace};
+use plimsoll_engine::{Database, Intents, Mark, Workspace};
 use plimsoll_postgres::Postgres as Engine;
 use plimsoll_testbed::Postgres;
 
-use super::{Field, Luck, Marking, Planted, harvest, open};
+use super::{Field, Gardener, Luck, Marking, Planted, harvest, open};
 
 /// What somebody has in a schema of ours, or has that depends on it. `S` stands for the schema, `@` for the look-alike's number.
 const CONTENTS: [&str; 26] = [
@@ -50,8 +50,7 @@ const WITHIN: [&str; 6] = [
 
 struct Schemas {
     server: Postgres,
-    session: Box<dyn Session>,
-    _lease: Box<dyn Lease>,
+    gardener: Gardener,
 }
 
 impl Schemas {
@@ -59,23 +58,15 @@ impl Schemas {
         let server = Postgres::builder().start().unwrap();
         server.psql("CREATE SCHEMA others; CREATE ROLE stranger LOGIN").unwrap();
         let database = open(&Engine, &server.socket_url("postgres"), &Intents::default());
-        // A run that is at work, which everybody leaves alone.
-        let own = Workspace::run("gardener").unwrap();
-        let lease = database.claim(&own, ClaimMode::Exclusive).unwrap().unwrap();
-        let session = database.session(&own, &own).unwrap();
-        Self { server, session, _lease: lease }
-    }
-
-    fn run(&mut self, sql: &str) {
-        self.session.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        Self { server, gardener: Gardener::at(&*database) }
     }
 
     fn plant_database(&mut self, luck: &mut Luck, number: usize) -> Planted {
         let workspace = Workspace::run(&format!("l{number:06}")).unwrap().copy('a');
         let (marking, filled) = (Marking::any(luck), luck.once_in(2));
         let text = marking.text(workspace.name(), luck);
-        self.run(&format!("CREATE DATABASE {workspace} TEMPLATE template0"));
-        self.run(&format!("COMMENT ON DATABASE {workspace} IS '{}'", text.replace('\'', "''")));
+        self.gardener.run(&format!("CREATE DATABASE {workspace} TEMPLATE template0"));
+        self.gardener.run(&format!("COMMENT ON DATABASE {workspace} IS '{}'", text.replace('\'', "''")));
         let inside = if filled { *luck.one(&WITHIN) } else { "SELECT 1" };
         self.server.psql_in(workspace.name(), inside).unwrap();
         Planted {
@@ -118,7 +109,7 @@ impl Field for Schemas {
         }
         let sql = sql.replace("S.", &format!("{workspace}.")).replace(" of S'", &format!(" of {workspace}'"));
         let sql = sql.replace("SCHEMA S", &format!("SCHEMA {workspace}"));
-        self.run(&sql);
+        self.gardener.run(&sql);
         Planted {
             workspace,
             ours: marking == Marking::Whole && contents.is_none(),
@@ -127,7 +118,6 @@ impl Field for Schemas {
     }
 
     fn state(&mut self) -> BTreeMap<String, String> {
-        let mut state = BTreeMap::new();
         let sql = "SELECT nspname::text, concat_ws('|', obj_description(n.oid, 'pg_namespace'), \
              (SELECT string_agg(concat_ws(' ', relname, relkind, relchecks, relhasrules, relhastriggers, relnatts, reltuples), ',' ORDER BY relname) \
                FROM pg_class c WHERE relnamespace = n.oid), \
@@ -137,26 +127,18 @@ impl Field for Schemas {
              (SELECT count(*) FROM pg_statistic_ext WHERE stxnamespace = n.oid)) FROM pg_namespace n \
            WHERE nspname LIKE 'plimsoll%' OR nspname = 'others' \
            UNION ALL SELECT datname::text, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database";
-        let types = [ColumnType::Text(200), ColumnType::Text(u16::MAX)];
-        self.session
-            .query(sql, &[], &types, &mut |row| {
-                let text = |index| if let Value::Text(text) = row.get(index) { text.to_owned() } else { String::new() };
-                state.insert(text(0), text(1));
-                Ok(())
-            })
-            .unwrap();
-        state
+        self.gardener.state(sql)
     }
 
     fn clear(&mut self, planted: &[Planted]) {
         for one in planted.iter().filter(|one| !one.ours) {
             if one.what.starts_with("database") {
-                self.run(&format!("DROP DATABASE {}", one.workspace));
+                self.gardener.run(&format!("DROP DATABASE {}", one.workspace));
             } else {
-                self.run(&format!("DROP SCHEMA {} CASCADE", one.workspace));
+                self.gardener.run(&format!("DROP SCHEMA {} CASCADE", one.workspace));
             }
         }
-        self.run("DROP SCHEMA others CASCADE; CREATE SCHEMA others");
+        self.gardener.run("DROP SCHEMA others CASCADE; CREATE SCHEMA others");
     }
 }
 

@@ -46,7 +46,7 @@ fn text(text: &str) -> Datum {
     Datum::from(text)
 }
 
-/// What stands between the first brackets.
+/// What stands in brackets.
 fn bracketed(sql: &str) -> Vec<&str> {
     sql.split('[').skip(1).filter_map(|rest| rest.split(']').next()).collect()
 }
