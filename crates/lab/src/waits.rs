@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::{Counter, Reading, WaitRow, Window};
+use plimsoll_measurement::{Counter, Reading, WaitClass, WaitRow, Window};
 use strum::{IntoStaticStr, VariantArray};
 
 /// Why a session waited.
@@ -30,6 +30,17 @@ impl Wait {
     /// Its name in the server's views.
     pub fn name(self) -> &'static str {
         self.into()
+    }
+
+    /// What it is for, in the classes of all engines.
+    const fn class(self) -> WaitClass {
+        match self {
+            Self::DataRead => WaitClass::DataRead,
+            Self::LogWrite => WaitClass::LogWrite,
+            Self::LogRateGovernor => WaitClass::LogRateGovernor,
+            Self::Lock | Self::WriterLock => WaitClass::Lock,
+            Self::Cpu => WaitClass::Cpu,
+        }
     }
 
     /// The counter under which samplers give it.
@@ -74,7 +85,7 @@ impl Waits {
     pub fn rows(&self) -> Vec<WaitRow> {
         let row = |wait: &Wait| {
             let (count, time) = self.of(*wait);
-            WaitRow { name: wait.name().to_owned(), count, seconds: time.as_secs_f64() }
+            WaitRow { name: wait.name().to_owned(), class: Some(wait.class()), count, seconds: time.as_secs_f64() }
         };
         Wait::ALL.iter().map(row).collect()
     }

@@ -34,5 +34,5 @@ pub use run::{
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples, TimedMark};
 pub use self_test::{Check, CheckKind, CheckResult, SelfTestRecord};
 pub use verdict::{Gain, Segment, Verdict};
-pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitRow};
+pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitClass, WaitRow};
 pub use vocabulary::Name;

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::LatencyHistogramData;
+use crate::views::WaitClass;
+use crate::vocabulary::Name;
 
 /// What a kind of request came to in a repetition.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +110,9 @@ pub struct Stall {
 pub struct WaitDelta {
     /// The wait as the engine or the lab calls it.
     pub wait: String,
+    /// What it is for; absent where the engine doesn't tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Name<WaitClass>>,
     /// How long in all.
     pub seconds: f64,
     /// How often; absent where that is not counted.

@@ -1,7 +1,10 @@
 //! What a database shows about itself beside plain counters: the use of its resources over time, waits, files and
 //! statements. Everything but the resource rows is cumulative, like counters: growth says what a test did.
 
+use serde::Deserialize;
+
 use crate::reading::{Moment, Window};
+use crate::vocabulary;
 
 /// What an engine knows about itself; a list is empty where it doesn't know.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,11 +36,50 @@ pub struct ResourceRow {
     pub memory_percent: Option<f64>,
 }
 
+vocabulary! {
+    /// What a wait is for. Each engine knows its own names; nobody else goes by them.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    WaitClass {
+        /// The log takes no more: a limit that was set holds it.
+        LogRateGovernor = "log_rate_governor",
+        /// The log is written or synced, here or at a replica that a commit waits for.
+        LogWrite = "log_write",
+        /// A page comes from a data file.
+        DataRead = "data_read",
+        /// A lock of a row, a table or a definition.
+        Lock = "lock",
+        /// The client, or the way to it.
+        Client = "client",
+        /// A thread that is free.
+        Workers = "workers",
+        /// A statement asked for it.
+        Sleep = "sleep",
+        /// CPU.
+        Cpu = "cpu",
+        /// The threads of one statement wait for each other.
+        Parallelism = "parallelism",
+        /// The server's own threads wait for work.
+        Idle = "idle",
+        /// Something else.
+        Other = "other",
+    }
+}
+
+impl WaitClass {
+    /// True if the log is what is waited for.
+    pub const fn is_log(self) -> bool {
+        matches!(self, Self::LogWrite | Self::LogRateGovernor)
+    }
+}
+
 /// A type of wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitRow {
     /// The engine's name for it.
     pub name: String,
+    /// What it is for; `None` where the engine does not count all waits for the log, so that a sum of them would be too small.
+    pub class: Option<WaitClass>,
     /// How often.
     pub count: u64,
     /// How long in all.

@@ -2,7 +2,7 @@
 //! from 0 (reference, A8), as an engine lists a wait or a file only once there was something to count. What was there and went
 //! backwards began anew in between, so that nothing is known of it; it is left out, and [`Growth::began_anew`] names it.
 
-use plimsoll_measurement::{FileDelta, FileRow, WaitDelta, WaitRow};
+use plimsoll_measurement::{FileDelta, FileRow, Name, WaitDelta, WaitRow};
 
 /// What grew, and what can't be said.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,7 +40,14 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
         };
         if seconds > 0.0 {
             let elapsed_percent = percent(seconds, elapsed_seconds);
-            growth.rows.push(WaitDelta { wait: row.name.clone(), seconds, count: Some(count), elapsed_percent });
+            let wait = row.name.clone();
+            growth.rows.push(WaitDelta {
+                wait,
+                class: row.class.map(Name::Known),
+                seconds,
+                count: Some(count),
+                elapsed_percent,
+            });
         }
     }
     growth.rows.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -117,10 +124,12 @@ impl Grown {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_measurement::WaitClass;
+
     use super::*;
 
     fn wait(name: &str, count: u64, seconds: f64) -> WaitRow {
-        WaitRow { name: name.to_owned(), count, seconds }
+        WaitRow { name: name.to_owned(), class: Some(WaitClass::Other), count, seconds }
     }
 
     /// Fixture 11 of the reference: 50,000 inserts on four disks.

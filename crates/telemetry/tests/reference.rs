@@ -1,10 +1,10 @@
 //! Constructed snapshots on which the reference's script errs (its A8), and what is right there.
 
-use plimsoll_measurement::{FileRow, WaitRow};
+use plimsoll_measurement::{FileRow, WaitClass, WaitRow};
 use plimsoll_telemetry::views::{files, waits};
 
 fn wait(name: &str, count: u64, milliseconds: f64) -> WaitRow {
-    WaitRow { name: name.to_owned(), count, seconds: milliseconds / 1e3 }
+    WaitRow { name: name.to_owned(), class: Some(WaitClass::LogWrite), count, seconds: milliseconds / 1e3 }
 }
 
 /// The script joins from the first snapshot, so a wait that the session had not met before is lost: on a fresh session that is

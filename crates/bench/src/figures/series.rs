@@ -3,25 +3,14 @@
 use plimsoll_analysis::interval::{Interval, interval, interval_with_zeros};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use plimsoll_measurement::histogram::TooFew;
-use plimsoll_measurement::{Figure, LatencyHistogramData, Metric, Point, Repetition, units};
+use plimsoll_measurement::{Figure, LatencyHistogramData, Metric, Point, Repetition, WaitDelta, units};
 
-/// What the names of waits for the log begin with: the lab's, and SQL Server's (its governors and the replicas that a commit waits
-/// for included).
-const LOG_WAITS: [&str; 9] = [
-    "log_",
-    "WRITELOG",
-    "LOGBUFFER",
-    "LOGMGR_",
-    "LOG_RATE_GOVERNOR",
-    "POOL_LOG_RATE_GOVERNOR",
-    "INSTANCE_LOG_RATE_GOVERNOR",
-    "HADR_SYNC_COMMIT",
-    "HADR_THROTTLE_LOG_RATE_",
-];
-
-/// True for a wait for the log.
-pub(crate) fn is_log_wait(name: &str) -> bool {
-    LOG_WAITS.iter().any(|beginning| name.starts_with(beginning))
+/// The part of the elapsed time that was waited for the log, in percent; `None` if nobody says what the waits are for.
+pub(crate) fn log_wait_percent(waits: &[WaitDelta]) -> Option<f64> {
+    let of_log =
+        |wait: &WaitDelta| Some(if wait.class.as_ref()?.known()?.is_log() { wait.elapsed_percent } else { 0.0 });
+    let all: Option<f64> = waits.iter().map(of_log).sum();
+    all.filter(|_| !waits.is_empty())
 }
 
 /// What a step measured, to make figures of.
@@ -171,12 +160,24 @@ pub(crate) fn ratio(one: &[f64], other: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_measurement::WaitClass;
+
     use super::*;
 
     #[test]
-    fn waits_for_the_log_are_known_by_their_names() {
-        let waits = ["log_write", "WRITELOG", "LOG_RATE_GOVERNOR", "HADR_SYNC_COMMIT", "PAGEIOLATCH_SH", "lock", "LOG"];
-        assert_eq!(waits.map(is_log_wait), [true, true, true, true, false, false, false]);
+    fn waits_for_the_log_are_known_by_their_class() {
+        let wait = |class: Option<WaitClass>, elapsed_percent| WaitDelta {
+            class: class.map(Into::into),
+            elapsed_percent,
+            ..WaitDelta::default()
+        };
+        let all = [
+            wait(Some(WaitClass::LogWrite), 60.0),
+            wait(Some(WaitClass::LogRateGovernor), 30.0),
+            wait(Some(WaitClass::Lock), 5.0),
+        ];
+        assert_eq!((log_wait_percent(&all), log_wait_percent(&all[2..])), (Some(90.0), Some(0.0)));
+        assert_eq!((log_wait_percent(&[]), log_wait_percent(&[wait(None, 9.0)])), (None, None));
     }
 
     #[test]

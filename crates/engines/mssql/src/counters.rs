@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::{Result, Row, Value};
-use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
+use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitClass, WaitRow};
 
 use super::abilities::{Abilities, Ability};
 use super::control::{Control, text_of, whole};
@@ -143,8 +143,13 @@ fn file_row(file: File) -> FileRow {
 /// A row of waits; `None` for those of the server's own threads for work.
 pub(super) fn wait_row(row: &Row) -> Option<WaitRow> {
     let count = u64::try_from(whole(row, 1)?).ok()?;
-    let name = text_of(row, 0).filter(|name| !waits::is_idle(name))?;
-    Some(WaitRow { name, count, seconds: whole(row, 2)? as f64 / 1e3 })
+    let name = text_of(row, 0)?;
+    let class = waits::class_of(&name);
+    // What the server's own threads wait for says nothing of anybody's work.
+    if class == WaitClass::Idle {
+        return None;
+    }
+    Some(WaitRow { name, class: Some(class), count, seconds: whole(row, 2)? as f64 / 1e3 })
 }
 
 /// The view has the time of day of its server; only how long ago that was is of use to us.

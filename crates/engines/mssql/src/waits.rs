@@ -4,32 +4,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use plimsoll_engine::data::rows;
-use plimsoll_measurement::Counter;
+use plimsoll_measurement::{Counter, WaitClass};
 use serde::Deserialize;
-
-/// What a wait is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Class {
-    LogRateGovernor,
-    LogWrite,
-    DataRead,
-    Lock,
-    Client,
-    Workers,
-    /// A statement asked for it.
-    Sleep,
-    Cpu,
-    /// The threads of one statement wait for each other.
-    Parallelism,
-    /// The server's own threads wait for work.
-    Idle,
-    Other,
-}
 
 #[derive(Deserialize)]
 struct Known {
-    class: Class,
+    class: WaitClass,
     names: Vec<String>,
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table, and its test"))]
     source: String,
@@ -39,24 +19,19 @@ struct Known {
 static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| rows(include_str!("../data/waits.toml")));
 
 /// Its names with their classes.
-static NAMES: LazyLock<Vec<(&str, Class)>> = LazyLock::new(|| {
+static NAMES: LazyLock<Vec<(&str, WaitClass)>> = LazyLock::new(|| {
     KNOWN.iter().flat_map(|known| known.names.iter().map(|name| (name.as_str(), known.class))).collect()
 });
 
 /// Those that are whole names; the others are beginnings.
-static WHOLE: LazyLock<HashMap<&str, Class>> =
+static WHOLE: LazyLock<HashMap<&str, WaitClass>> =
     LazyLock::new(|| NAMES.iter().copied().filter(|(name, _)| !name.ends_with('%')).collect());
 
 /// What a wait is for. A whole name goes before a beginning.
-fn class_of(wait: &str) -> Class {
+pub(super) fn class_of(wait: &str) -> WaitClass {
     let begins = |name: &str| name.strip_suffix('%').is_some_and(|beginning| wait.starts_with(beginning));
     let by_beginning = || NAMES.iter().find(|(name, _)| begins(name)).map(|(_, class)| *class);
-    WHOLE.get(wait).copied().or_else(by_beginning).unwrap_or(Class::Other)
-}
-
-/// True for a wait of the server's own threads for work, which says nothing of anybody's.
-pub(super) fn is_idle(wait: &str) -> bool {
-    class_of(wait) == Class::Idle
+    WHOLE.get(wait).copied().or_else(by_beginning).unwrap_or(WaitClass::Other)
 }
 
 /// Metrics of waits. What nobody has waited for yet is not in the view, and is 0.
@@ -73,14 +48,14 @@ pub(super) const METRICS: [Counter; 7] = [
 /// The metric of a wait, where it is of use.
 pub(super) fn metric_of(wait: &str) -> Option<Counter> {
     match class_of(wait) {
-        Class::LogRateGovernor => Some(Counter::LogRateGovernorWaitSeconds),
-        Class::LogWrite => Some(Counter::LogWriteWaitSeconds),
-        Class::DataRead => Some(Counter::DataReadWaitSeconds),
-        Class::Lock => Some(Counter::LockWaitSeconds),
-        Class::Client => Some(Counter::ClientWaitSeconds),
-        Class::Workers => Some(Counter::WorkerWaitSeconds),
-        Class::Sleep => Some(Counter::SleepWaitSeconds),
-        Class::Cpu | Class::Parallelism | Class::Idle | Class::Other => None,
+        WaitClass::LogRateGovernor => Some(Counter::LogRateGovernorWaitSeconds),
+        WaitClass::LogWrite => Some(Counter::LogWriteWaitSeconds),
+        WaitClass::DataRead => Some(Counter::DataReadWaitSeconds),
+        WaitClass::Lock => Some(Counter::LockWaitSeconds),
+        WaitClass::Client => Some(Counter::ClientWaitSeconds),
+        WaitClass::Workers => Some(Counter::WorkerWaitSeconds),
+        WaitClass::Sleep => Some(Counter::SleepWaitSeconds),
+        WaitClass::Cpu | WaitClass::Parallelism | WaitClass::Idle | WaitClass::Other => None,
     }
 }
 
@@ -90,15 +65,15 @@ pub(super) fn gauge_of(status: &str, wait: Option<&str>) -> Option<Counter> {
         "running" | "runnable" => Some(Counter::SessionsOnCpu),
         // It has an open transaction and no request.
         "sleeping" | "dormant" => Some(Counter::SessionsWaitingForClients),
-        "suspended" | "pending" | "rollback" => Some(match wait.map_or(Class::Other, class_of) {
+        "suspended" | "pending" | "rollback" => Some(match wait.map_or(WaitClass::Other, class_of) {
             // A request is one row, however many threads it has: while the first one waits for the others, those work.
-            Class::Cpu | Class::Parallelism => Counter::SessionsOnCpu,
-            Class::DataRead => Counter::SessionsReadingData,
-            Class::LogWrite | Class::LogRateGovernor => Counter::SessionsWritingLog,
-            Class::Lock => Counter::SessionsWaitingForLocks,
-            Class::Client => Counter::SessionsWaitingForClients,
-            Class::Sleep | Class::Idle => Counter::SessionsAsleep,
-            Class::Workers | Class::Other => Counter::SessionsWaitingForOthers,
+            WaitClass::Cpu | WaitClass::Parallelism => Counter::SessionsOnCpu,
+            WaitClass::DataRead => Counter::SessionsReadingData,
+            WaitClass::LogWrite | WaitClass::LogRateGovernor => Counter::SessionsWritingLog,
+            WaitClass::Lock => Counter::SessionsWaitingForLocks,
+            WaitClass::Client => Counter::SessionsWaitingForClients,
+            WaitClass::Sleep | WaitClass::Idle => Counter::SessionsAsleep,
+            WaitClass::Workers | WaitClass::Other => Counter::SessionsWaitingForOthers,
         }),
         _ => None,
     }
@@ -127,7 +102,7 @@ mod tests {
             ("CXPACKET", None),
         ] {
             assert_eq!(metric_of(wait), expected, "{wait}");
-            assert!(!is_idle(wait), "{wait}");
+            assert!(class_of(wait) != WaitClass::Idle, "{wait}");
             assert!(expected.is_none_or(|metric| METRICS.contains(&metric)));
         }
     }
@@ -146,11 +121,11 @@ mod tests {
             "QDS_PERSIST_TASK_MAIN_LOOP_SLEEP",
             "DIRTY_PAGE_POLL",
         ] {
-            assert!(is_idle(wait) && metric_of(wait).is_none(), "{wait}");
+            assert!(class_of(wait) == WaitClass::Idle && metric_of(wait).is_none(), "{wait}");
         }
         // Names that look like the others, and are limits or work.
         for wait in ["RESOURCE_GOVERNOR_IDLE", "IO_QUEUE_LIMIT", "SLEEP_BPOOL_FLUSH", "QDS_STMT", "A_NEW_ONE", "LOG"] {
-            assert!(!is_idle(wait) && metric_of(wait).is_none(), "{wait}");
+            assert!(class_of(wait) != WaitClass::Idle && metric_of(wait).is_none(), "{wait}");
         }
     }
 

@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Error, Result, Sampler};
-use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitClass, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::{Connection, Rows};
 use super::counter_queries::{self, Beside, Follow, Status, TIMER};
 use super::counters;
 use super::describe::ServerFacts;
+use super::product::Product;
 use super::statements::text;
 
 const NAME: &str = "plimsoll sampler";
+/// The redo log among files.
+const REDO_LOG: &str = "redo log";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -141,10 +144,23 @@ fn file_row(row: &[Option<String>]) -> Option<FileRow> {
     })
 }
 
-fn wait_row(row: &[Option<String>]) -> Option<WaitRow> {
+/// What a wait is for, by the instruments of MySQL 9.7. Those of the log are its files': what sessions wait for until the log's threads
+/// are done is off as a rule, and would count the same time again. MariaDB 11.4 has no instrument for its redo log, so nothing is said
+/// there.
+fn class_of(wait: &str, product: Product) -> Option<WaitClass> {
+    let class = match wait {
+        "io/file/innodb/innodb_log_file" | "io/file/sql/binlog" => WaitClass::LogWrite,
+        "lock/table/sql/handler" | "lock/metadata/sql/mdl" => WaitClass::Lock,
+        _ => WaitClass::Other,
+    };
+    (product == Product::MySql).then_some(class)
+}
+
+fn wait_row(row: &[Option<String>], product: Product) -> Option<WaitRow> {
     let name = row.first()?.as_ref()?;
     let name = name.strip_prefix("wait/").unwrap_or(name).to_owned();
-    Some(WaitRow { name, count: number(row, 1)? as u64, seconds: number(row, 2)? * TIMER })
+    let class = class_of(&name, product);
+    Some(WaitRow { name, class, count: number(row, 1)? as u64, seconds: number(row, 2)? * TIMER })
 }
 
 impl Sampler for ServerSampler {
@@ -189,15 +205,16 @@ impl Sampler for ServerSampler {
 
     /// Files and waits by the Performance Schema; without it, what the status has of the log.
     fn views(&mut self) -> Result<Views> {
-        self.connected()?;
+        let product = self.connected()?.server.product;
         let mut views = Views::default();
         if self.sees_files {
             let files = self.ask(text("files by name"))?.unwrap_or_default();
             views.files = files.iter().filter_map(|row| file_row(row)).collect();
             let waits = self.ask(text("waits"))?.unwrap_or_default();
-            views.waits = waits.iter().filter_map(|row| wait_row(row)).collect();
+            views.waits = waits.iter().filter_map(|row| wait_row(row, product)).collect();
         }
-        if views.files.iter().all(|file| file.kind != "log") {
+        // MariaDB counts its binary log there, and not its redo log.
+        if views.files.iter().all(|file| file.name != REDO_LOG) {
             let status = self.ask(text("status of the log"))?.unwrap_or_default();
             views.files.extend(counters::log_rows(&counters::status_of(status)));
         }

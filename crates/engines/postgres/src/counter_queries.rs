@@ -66,10 +66,10 @@ pub(super) fn activity() -> &'static str {
 
 /// Waits of a type, by the beginnings of their names; the first that fits counts. `None`: such a session is not counted, as its
 /// workers are. Names changed their letters' case in version 17.
-const WAITS: [(&str, &[&str], Option<Counter>); 12] = [
-    ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead"], Some(Counter::SessionsReadingData)),
+const WAITS: [(&str, &[&str], Option<Counter>); 11] = [
+    // Version 18 reads by others' hands, and writes nothing so.
+    ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead", "AioIo"], Some(Counter::SessionsReadingData)),
     ("IPC", &["BufferIO"], Some(Counter::SessionsReadingData)),
-    ("AIO", &["AioIoCompletion"], Some(Counter::SessionsReadingData)),
     ("IO", &["WalWrite", "WalSync", "WalInit"], Some(Counter::SessionsWritingLog)),
     ("LWLock", &["WALWrite", "WALInsert", "WALBufMapping"], Some(Counter::SessionsWritingLog)),
     ("Lock", &[""], Some(Counter::SessionsWaitingForLocks)),
@@ -109,6 +109,9 @@ mod tests {
             ("IPC", "BufferIO", Some(Counter::SessionsReadingData)),
             ("IPC", "BufferIo", Some(Counter::SessionsReadingData)),
             ("IO", "SLRURead", Some(Counter::SessionsReadingData)),
+            ("IO", "AioIoCompletion", Some(Counter::SessionsReadingData)),
+            ("IO", "AioIoUringExecution", Some(Counter::SessionsReadingData)),
+            ("IO", "AioIoUringSubmit", Some(Counter::SessionsReadingData)),
             ("IO", "WALSync", Some(Counter::SessionsWritingLog)),
             ("IO", "WalSync", Some(Counter::SessionsWritingLog)),
             ("IO", "WALRead", Some(Counter::SessionsWaitingForOthers)),

@@ -207,6 +207,7 @@ pub fn insert_latency(target: &str) -> RunRecord {
     let mut record = bare("insert-latency", target);
     let wait = |wait: &str, seconds: f64, elapsed_percent: f64| WaitDelta {
         wait: wait.into(),
+        class: None,
         seconds,
         count: Some(50_000),
         elapsed_percent,

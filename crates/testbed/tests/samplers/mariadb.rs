@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use plimsoll_engine::{Credentials, Engine as _, ErrorKind, Secret, Target};
 use plimsoll_measurement::reading::growth;
+use plimsoll_measurement::{FileRow, WaitClass};
 use plimsoll_mysql::MySql;
-use plimsoll_testbed::MariaDb;
+use plimsoll_testbed::{MariaDb, Product};
 
 use super::*;
 
@@ -141,7 +142,8 @@ fn counters_grow_by_what_was_done_and_not_by_looking() {
 
 #[test]
 fn times_are_there_where_the_performance_schema_is() {
-    let server = MariaDb::builder().buffer_pool_mb(16).setting("performance_schema", "ON").start().unwrap();
+    let server = MariaDb::builder().buffer_pool_mb(16).setting("performance_schema", "ON");
+    let server = server.setting("log_bin", "binlog").start().unwrap();
     let database = open(&server);
     assert!(database.capabilities().iter().all(|known| known.works));
     let mut sampler = sampler_of(&*database);
@@ -159,7 +161,18 @@ fn times_are_there_where_the_performance_schema_is() {
     let table = views.files.iter().find(|file| file.name == "plimsoll_run_sampledtimes/t.ibd").unwrap();
     assert!(table.writes > Some(0) && table.write_stall_seconds > Some(0.0) && table.kind == "data");
     assert!(views.waits.iter().any(|wait| wait.name == "io/file/innodb/innodb_data_file" && wait.seconds > 0.0));
-    assert!(views.files.iter().any(|file| file.kind == "log" && file.writes > Some(0)));
+    // Each log is one file, although more was written than one of the redo log's files holds.
+    let mut logs: Vec<&FileRow> = views.files.iter().filter(|file| file.kind == "log").collect();
+    logs.sort_by(|one, other| one.name.cmp(&other.name));
+    assert!(logs.iter().all(|file| file.writes > Some(0)), "{logs:?}");
+    let names: Vec<&str> = logs.iter().map(|file| file.name.as_str()).collect();
+    let of_log = views.waits.iter().find(|wait| wait.name == "io/file/sql/binlog").map(|wait| wait.class);
+    if server.product() == Product::MySql {
+        assert_eq!((names, of_log), (vec!["binary log", "redo log"], Some(Some(WaitClass::LogWrite))));
+    } else {
+        // It does not count the redo log's waits, so nobody may take a part of the log's for all.
+        assert_eq!((names[0], names[1], of_log), ("binary log", "redo log writes", Some(None)));
+    }
 
     // Who may not see it has the counts alone.
     server.sql("CREATE USER poor@localhost").unwrap();

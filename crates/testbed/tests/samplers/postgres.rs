@@ -31,6 +31,27 @@ fn sampler_of(database: &dyn Database) -> Box<dyn Sampler> {
 }
 
 #[test]
+fn a_transaction_may_last_longer_than_the_server_lets_others() {
+    let database = separate(server(), "impatient");
+    let of_timeout = |database: &dyn Database| {
+        let warnings = database.description().warnings.iter();
+        warnings.filter(|text| text.contains("transaction_timeout of 300 ms is set aside")).count()
+    };
+    assert_eq!(of_timeout(&*database), 0);
+    let set = "ALTER DATABASE impatient SET transaction_timeout = '300ms'";
+    if server().psql(set).is_err() {
+        // Version 17 brought it.
+        return;
+    }
+    let database = open_as(&server().socket_url("impatient"), None);
+    assert_eq!(of_timeout(&*database), 1);
+    let (_lease, [mut session]) = sessions(&*database, "sampledpatience");
+    for sql in ["BEGIN", "SELECT pg_sleep(0.4)", "SELECT pg_sleep(0.1)", "COMMIT"] {
+        session.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+#[test]
 fn sessions_are_seen_at_what_they_do() {
     let database = open_as(&server().socket_url("postgres"), None);
     let (_lease, [mut holder, waiter, sleeper, worker]) = sessions(&*database, "sampledsessions");

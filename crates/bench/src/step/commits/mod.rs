@@ -8,7 +8,7 @@ use plimsoll_engine::{
 };
 use plimsoll_measurement::{FileRow, LatencyHistogram, Metric, Repetition, RequestKind, Seconds};
 
-use crate::figures::series::{Measured, Series, is_log_wait, latencies};
+use crate::figures::series::{Measured, Series, latencies, log_wait_percent};
 use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep, Time};
 use crate::step::kind::{Measure, Measures, StepKind};
@@ -37,10 +37,7 @@ fn figures(measured: &Measured<'_>) -> Vec<Series> {
         let inserted: u64 = repetition.points.iter().filter_map(|point| point.count(Metric::Operations)).sum();
         1e3 * seconds(repetition) / inserted.max(1) as f64
     };
-    let share = |repetition: &&Repetition| {
-        let of_log = repetition.waits.iter().filter(|wait| is_log_wait(&wait.wait));
-        (!repetition.waits.is_empty()).then(|| of_log.map(|wait| wait.elapsed_percent).sum())
-    };
+    let share = |repetition: &&Repetition| log_wait_percent(&repetition.waits);
     let figures = [
         Series::new("insert_time", "s", repetitions.iter().map(seconds).collect()),
         Series::new("insert_latency", "ms", repetitions.iter().map(each).collect()),

@@ -6,7 +6,7 @@ use plimsoll_engine::work::Work;
 use plimsoll_engine::{Error, ErrorKind, Follow as _, Result, temporary};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
-use crate::figures::series::{Series, is_log_wait, mean, ratio};
+use crate::figures::series::{Series, log_wait_percent, mean, ratio};
 use crate::parameters::Parameters;
 use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
@@ -92,10 +92,7 @@ fn write_beside(target: &Target<'_>, parameters: &Parameters, keep: &mut Keep<'_
 /// The rate at which the log takes content, by the import (reference, 2.14). Without a sight of waits for the log it is a bound:
 /// something else may have been slower.
 fn log_rate_limit(of_size: &Largest<'_>, rates: &[f64], repetitions: &[&Repetition]) -> Series {
-    let waited = |repetition: &&Repetition| -> f64 {
-        let waits = repetition.waits.iter().filter(|wait| is_log_wait(&wait.wait));
-        waits.map(|wait| wait.elapsed_percent).sum()
-    };
+    let waited = |repetition: &&Repetition| log_wait_percent(&repetition.waits).unwrap_or(0.0);
     let waits = repetitions.iter().map(waited).reduce(f64::min).unwrap_or(0.0);
     let content =
         |points: &[&Point]| stage(points, TABLES).filter_map(|point| point.count(Metric::ContentBytes)).sum::<u64>();
@@ -127,7 +124,7 @@ fn compared(imports: &[f64], writes: &[f64]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::WaitDelta;
+    use plimsoll_measurement::{WaitClass, WaitDelta};
 
     use super::*;
 
@@ -148,7 +145,13 @@ mod tests {
         let logged = point(2, "tables", 218, 600.0).with(Metric::LogBytes, 240 * units::MB);
         let points =
             [point(1, "tables", 50, 60.0), point(2, "dump", 0, 60.0), logged, point(2, "indexes", 0, 300.0), chunk];
-        let wait = WaitDelta { wait: "log_rate".to_owned(), seconds: 594.0, count: None, elapsed_percent: 99.0 };
+        let wait = WaitDelta {
+            wait: "log_rate".to_owned(),
+            class: Some(WaitClass::LogRateGovernor.into()),
+            seconds: 594.0,
+            count: None,
+            elapsed_percent: 99.0,
+        };
         let made = |waits: Vec<WaitDelta>| {
             let repetition = Repetition { points: points.to_vec(), waits, ..Repetition::default() };
             let points = [repetition.points.iter().collect()];

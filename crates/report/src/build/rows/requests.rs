@@ -84,6 +84,7 @@ const WAITS: &[Column<WaitDelta>] = &[
     ("seconds", |wait| wait.seconds.into()),
     ("count", |wait| wait.count.into()),
     ("elapsed_percent", |wait| wait.elapsed_percent.into()),
+    ("class", |wait| wait.class.as_ref().map(|class| class.as_str().to_owned()).into()),
 ];
 
 const FILES: &[Column<FileDelta>] = &[
