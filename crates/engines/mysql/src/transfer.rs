@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_engine::server::place::{Keeper as _, Owner, foreign, why_not_ours};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, TABLES};
-use plimsoll_engine::{Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace, process};
+use plimsoll_engine::{Error, Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace, process};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -66,6 +66,23 @@ impl MySqlTransfer {
     }
 }
 
+/// The first of these programs that is the product's own. MariaDB comes with programs of MySQL's names, which don't know MySQL's
+/// options.
+fn client_program(product: Product, name: &str, package: &str, all: Vec<PathBuf>) -> Result<PathBuf> {
+    let is_others = |program: &PathBuf| {
+        product == Product::MySql && tool::version(program).is_some_and(|version| version.contains("MariaDB"))
+    };
+    let (others, own): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(is_others);
+    match (own.into_iter().next(), others.first()) {
+        (Some(program), _) => Ok(program),
+        (None, None) => Err(tool::missing(name, package)),
+        (None, Some(other)) => {
+            let message = format!("{} is MariaDB's, and MySQL's own {name} is needed", other.display());
+            Err(Error { message, ..tool::missing(name, package) })
+        }
+    }
+}
+
 impl Transfer for MySqlTransfer {
     fn programs(&self) -> &'static [Program] {
         &[
@@ -90,7 +107,8 @@ impl Transfer for MySqlTransfer {
             return Ok(Vec::new());
         }
         let (names, package) = self.product.client_programs();
-        let tools = [tool::find(names[0], &[], package)?, tool::find(names[1], &[], package)?];
+        let find = |name| client_program(self.product, name, package, tool::candidates(name, &[]));
+        let tools = [find(names[0])?, find(names[1])?];
         let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
         self.tools = Some(tools);
         Ok(versions)
@@ -171,4 +189,39 @@ impl Transfer for MySqlTransfer {
 /// Bytes of the database's files; `None` without the right to see them.
 fn size(connection: &mut Connection, copy: &Workspace, product: Product) -> Option<u64> {
     connection.ask_one(&of_place(&product.named("size of a database"), copy)).ok()??.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use plimsoll_engine::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_program_of_mysqls_name_may_be_mariadbs() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = |place: &str, says: &str| {
+            let file = folder.path().join(place);
+            std::fs::write(&file, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let maria =
+            program("mysqldump", "mysqldump  Ver 10.19 Distrib 10.11.19-MariaDB, for debian-linux-gnu (x86_64)");
+        let own = program("own", "mysqldump  Ver 9.7.4-2 for Linux on x86_64 ((Debian))");
+        let find = |product, all: &[&PathBuf]| {
+            let all = all.iter().map(|path| (*path).clone()).collect();
+            client_program(product, "mysqldump", "mysql-client", all)
+        };
+        assert_eq!(find(Product::MySql, &[&maria, &own]).unwrap(), own);
+        assert_eq!(find(Product::MariaDb, &[&maria]).unwrap(), maria);
+        let error = find(Product::MySql, &[&maria]).unwrap_err();
+        assert!(
+            error.kind == ErrorKind::ToolMissing
+                && error.message.ends_with("mysqldump is MariaDB's, and MySQL's own mysqldump is needed")
+        );
+        assert_eq!(find(Product::MySql, &[]).unwrap_err().kind, ErrorKind::ToolMissing);
+    }
 }
