@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::OnceLock;
 
 use common::{Said, Scene, wait_until};
-use plimsoll_testbed::MariaDb;
+use plimsoll_testbed::{MariaDb, Postgres};
 use serde_json::Value;
 
 const PLANTED: &str = "planted-pa55word";
@@ -393,4 +393,20 @@ fn a_full_disk_is_refused_before_and_survived_during_a_run() {
     let words = ["run", "read-scan", "--target", &target, "--short", "--json", "--set", "volume=2GiB"];
     scene.say(&words).failed(6, &["free"]);
     assert_eq!(databases(&server), "");
+}
+
+/// Each of two servers is asked for by the other's protocol. MariaDB speaks first, and PostgreSQL waits for its client.
+#[test]
+fn a_port_of_another_kind_of_server_is_named_as_such() {
+    let (scene, postgres) = (Scene::new(), Postgres::builder().shared_buffers_mb(16).start().unwrap());
+    let maria = server().tcp_url("u", "p", "d").replace("mariadb://", "postgres://");
+    let another = "a server of another kind may listen there";
+    for mode in ["disable", "prefer"] {
+        scene.say(&["doctor", &format!("{maria}?sslmode={mode}")]).failed(4, &[another]);
+    }
+    scene
+        .say(&["doctor", &maria.replace("postgres://", "mssql://")])
+        .failed(4, &["the protocol of SQL Server", another]);
+    let target = postgres.tcp_url("u", "p", "d").replace("postgres://", "mariadb://");
+    scene.say(&["doctor", &format!("{target}?connect-timeout=1")]).failed(4, &["did not answer within 1 s", another]);
 }

@@ -11,6 +11,9 @@ pub const AFTER_BUSY: &str = "somebody else works on our tables or waits for the
 pub const NOBODY_THERE: &str =
     "check that the server runs, that host and port are right and that no firewall stands between";
 
+/// What to do where somebody else answers.
+pub const ANOTHER_SERVER: &str = "check host and port: a server of another kind may listen there";
+
 /// Bytes of a server's text that are read; what is shown of it is shorter still.
 const MOST_WORDS: usize = 16 * 1024;
 
@@ -29,10 +32,16 @@ pub fn unreachable(address: &str, cause: &str) -> Error {
     Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}")).hint(NOBODY_THERE)
 }
 
-/// A connection that was not made in time.
+/// Somebody answers there, and not as the server would that we look for.
+pub fn another_protocol(address: &str, server: &str) -> Error {
+    Error::new(ErrorKind::Connect, format!("what answers at {address} does not speak the protocol of {server}"))
+        .hint(ANOTHER_SERVER)
+}
+
+/// A connection that was not made in time. Servers of some kinds wait until the client speaks.
 pub fn too_slow(address: &str, seconds: u64) -> Error {
     Error::new(ErrorKind::Connect, format!("{address} did not answer within {seconds} s"))
-        .hint("check host, port and firewall")
+        .hint("check host, port and firewall; a server of another kind may listen there")
 }
 
 /// The connection is gone.

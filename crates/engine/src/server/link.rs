@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::canceller::Canceller;
-use super::errors::{lost, sentence, too_slow, unreachable};
+use super::errors::{ANOTHER_SERVER, another_protocol, lost, sentence, too_slow, unreachable};
 use super::stream::Stream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Cancel, Traffic};
@@ -65,14 +65,24 @@ impl Refused {
         }
     }
 
-    /// For callers that wanted a connection to this address within this time.
-    pub fn into_error(self, address: &str, patience: Duration) -> Error {
-        match self {
-            Self::Wire(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
-                too_slow(address, patience.as_secs())
+    /// For callers that wanted a connection to such a server at this address within this time.
+    pub fn into_error(self, address: &str, server: &str, patience: Duration) -> Error {
+        let error = match self {
+            Self::Wire(error) => error,
+            Self::Error(error) => return error,
+        };
+        match error.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => too_slow(address, patience.as_secs()),
+            io::ErrorKind::InvalidData => {
+                let mut other = another_protocol(address, server);
+                other.message = format!("{}: {error}", other.message);
+                other
             }
-            Self::Wire(error) => unreachable(address, &error.to_string()),
-            Self::Error(error) => error,
+            // It took what we said for nonsense.
+            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
+                unreachable(address, &error.to_string()).hint(ANOTHER_SERVER)
+            }
+            _ => unreachable(address, &error.to_string()),
         }
     }
 }

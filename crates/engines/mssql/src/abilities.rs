@@ -45,6 +45,11 @@ impl Abilities {
             self.0 |= 1 << ability as u32;
         }
     }
+
+    /// What is permitted and does not work all the same.
+    pub(super) const fn unset(&mut self, ability: Ability) {
+        self.0 &= !(1 << ability as u32);
+    }
 }
 
 /// What is known of an ability before a server was asked.

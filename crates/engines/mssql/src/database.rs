@@ -25,6 +25,9 @@ use super::sql::Product;
 use super::transfer::MssqlTransfer;
 use super::workspace;
 
+/// The capability without which no workspace can be made.
+const MAKING: &str = "making workspaces";
+
 /// What is to be said of loads that were measured: `INSERT BULK` takes a hint ORDER, which the library of the protocol can't send.
 const UNORDERED: &str = "rows were loaded without a hint of their order, so the server may sort each batch before it goes into the \
                          clustered key, although they come in the key's order";
@@ -41,6 +44,17 @@ impl MssqlDatabase {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
         connector.intents = connector.intents.at(&server.description.fingerprint);
         Ok(Self { connector: Arc::new(connector), server })
+    }
+
+    /// Some servers have one error number for all that they refuse. Where the right to make a workspace was seen to be missing, that is it.
+    fn not_permitted(&self, error: Error) -> Error {
+        let missing = self.server.capabilities.iter().find(|known| known.name == MAKING && !known.works);
+        match missing {
+            Some(missing) if error.kind == ErrorKind::Statement => {
+                Error { kind: ErrorKind::Permission, hint: missing.remedy.clone(), ..error }
+            }
+            _ => error,
+        }
     }
 
     fn control(&self) -> Result<Control> {
@@ -84,7 +98,7 @@ impl Database for MssqlDatabase {
 
 impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        ServerLease::claim(&self.connector, workspace, mode)
+        ServerLease::claim(&self.connector, workspace, mode).map_err(|error| self.not_permitted(error))
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {

@@ -84,6 +84,10 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         settings.insert("target_server_memory".to_owned(), format!("{} MB ({NO_LIMIT})", kilobytes / 1024));
     }
     probe.permissions(identity.major(), is_alone, connector.drop_clean_buffers)?;
+    // A server of another maker may permit what it doesn't have.
+    if !identity.is_microsoft && !probe.answers(sql::SESSIONS)? {
+        probe.abilities.unset(Ability::SeeSessions);
+    }
     for (ability, text) in [
         (Ability::SeeFiles, sql::FILE_STATISTICS),
         (Ability::SeeOwnWaits, sql::OWN_WAITS),

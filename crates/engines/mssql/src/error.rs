@@ -19,8 +19,6 @@ const OTHER_PORTS: &str = "let this machine reach that server as well: Azure's g
 const BROWSER: &str = "SQL Server Browser";
 /// What to do when a log-in gets no further.
 const NOBODY_THERE: &str = "check that the server runs and takes TCP connections, that host and port are right and that no firewall stands between";
-/// What to do when somebody else answers.
-const ANOTHER_SERVER: &str = "check host and port: a server of another kind may listen there";
 /// Words of the driver's about what can't be an answer to it.
 const NO_TDS: [&str; 3] = ["TDS packet length", "TDS packet type", "reading TDS packet header"];
 
@@ -75,8 +73,7 @@ impl Errors {
                  place of HOST\\INSTANCE",
             ),
             Fault::Closed(why) | Fault::Driver(why) if NO_TDS.iter().any(|words| why.contains(words)) => {
-                let message = format!("what answers at {address} does not speak the protocol of SQL Server");
-                Error::new(ErrorKind::Connect, message).hint(ANOTHER_SERVER)
+                errors::another_protocol(address, "SQL Server")
             }
             Fault::Closed(why) | Fault::Driver(why) => {
                 errors::unreachable(address, &plain(&why)).hint(NOBODY_THERE)

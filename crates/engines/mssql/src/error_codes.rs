@@ -40,6 +40,8 @@ pub(super) enum Class {
     Unknown,
     /// The statement refers to what is not there.
     NoObject,
+    /// Something else uses what is to be dropped.
+    Used,
 }
 
 /// Why a server refuses for a while what it takes later.
@@ -59,6 +61,7 @@ impl Class {
             Self::Login => ErrorKind::Authenticate,
             Self::NoDatabase => ErrorKind::Missing,
             Self::NoObject => ErrorKind::Statement,
+            Self::Used => ErrorKind::Safety,
             Self::Firewall | Self::Transient => ErrorKind::Connect,
             Self::Governor | Self::Deadlock | Self::LockTimeout | Self::Memory => ErrorKind::Busy,
             Self::LogFull | Self::DatabaseFull => ErrorKind::DiskFull,

@@ -177,6 +177,7 @@ texts! {
     TABLES "tables of a schema";
     PROCEDURES "our procedures in a schema";
     STRANGERS "what else is in a schema";
+    DEPENDENTS "what depends on a schema";
     TABLE_SIZE "size of a table";
     TABLE_IS_THERE "whether a table is there";
     SETTLE "settle a table";

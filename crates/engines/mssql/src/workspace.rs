@@ -222,11 +222,18 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
     if let Owner::Somebody(reason) = control.owner(workspace)? {
         return Err(foreign::<Control>(workspace, &reason));
     }
-    let strangers = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
+    let mut strangers = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
+    match control.rows(sql::DEPENDENTS, &[Value::Text(name)]) {
+        Ok(dependents) => strangers.extend(dependents),
+        Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+        // Who may not ask does not hear of them.
+        Err(_) => {}
+    }
     let worded = |row| Some(format!("{} {}", text_of(row, 0)?, text_of(row, 1)?));
     without_others::<Control>(workspace, &strangers.iter().filter_map(worded).collect::<Vec<_>>())?;
+    // A table that can't be dropped leaves all that uses it.
     for (list, drop, kind) in
-        [(sql::PROCEDURES, sql::DROP_PROCEDURE, "procedure"), (sql::TABLES, sql::DROP_TABLE, "table")]
+        [(sql::TABLES, sql::DROP_TABLE, "table"), (sql::PROCEDURES, sql::DROP_PROCEDURE, "procedure")]
     {
         for object in control.names(list, &[Value::Text(name)])? {
             control.run_filled(drop, &[("workspace", name), (kind, &object)])?;

@@ -177,7 +177,8 @@ impl Connector {
     }
 
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
-        self.enter(database, name, timeout).map_err(|refused| refused.into_error(&self.errors.address, timeout))
+        let refused = |refused: Refused| refused.into_error(&self.errors.address, "MySQL or MariaDB", timeout);
+        self.enter(database, name, timeout).map_err(refused)
     }
 
     fn enter(&self, database: Option<&str>, name: &str, timeout: Duration) -> std::result::Result<Connection, Refused> {

@@ -70,7 +70,7 @@ fn answers() {
         let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
             let refused = login::log_in(&mut line, &login, &errors).err();
-            let error = refused.map(|refused| refused.into_error("here", Duration::from_secs(1)));
+            let error = refused.map(|refused| refused.into_error("here", "MySQL", Duration::from_secs(1)));
             assert!(error.is_none_or(|error| !error.to_string().contains("secret")));
             return;
         }

@@ -268,7 +268,7 @@ impl Connector {
 
     /// Connects to the first host that lets us in; each of their addresses may take so long.
     fn connect_within(&self, name: &str, timeout: Duration) -> Result<Connection> {
-        let refused = |refused: Refused| refused.into_error(&self.errors.address, timeout);
+        let refused = |refused: Refused| refused.into_error(&self.errors.address, "PostgreSQL", timeout);
         let unfit = |cause: &str| unreachable(&self.errors.address, cause);
         let mut failed = unfit("no host is named");
         let count = self.hosts.len();

@@ -243,6 +243,10 @@ fn another_server_that_speaks_the_language_is_measured_as_far_as_it_goes() {
     assert!(matches!(server.description.weak_isolation, WeakIsolation::NoEffect(_)));
     // Nobody said that places can't be made.
     assert!(server.abilities.has(Ability::MakePlaces) && !server.abilities.has(Ability::DropBuffers));
+    // What it permits it need not have.
+    let permits = script.row("HAS_PERMS_BY_NAME", &[BigInt(1); 8]).refuses("sys.dm_exec_requests", 208);
+    let server = described(&permits).unwrap();
+    assert!(server.abilities.has(Ability::EndSessions) && !server.abilities.has(Ability::SeeSessions));
     // A server that breaks while it is asked is no server without views.
     let broken = everything().on("dm_os_schedulers", [Said::Fault(Fault::Closed("reset".to_owned()))]);
     assert_eq!(described(&broken).unwrap_err().kind, ErrorKind::Lost);

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use plimsoll_engine::value::Value::{self, BigInt, Null, Text};
-use plimsoll_engine::{Cancel, Cold, ColdFollower, ErrorKind, RequestAccess, Result, Session, Workspace};
+use plimsoll_engine::{
+    Cancel, ClaimMode, Cold, ColdFollower, ErrorKind, RequestAccess, Result, Session, Workspace, Workspaces as _,
+};
 
 use super::scripted::{Said, Script, refusal};
 use super::{URL, azure, clock, control, described, everything, granting, identity};
 use crate::abilities::Ability;
 use crate::cold;
+use crate::database::MssqlDatabase;
 use crate::describe::{self};
 use crate::session::MssqlSession;
 use crate::wire::{Fault, ServerError};
@@ -142,4 +145,17 @@ fn a_check_that_the_server_can_t_make_is_no_complaint() {
         let mut session = MssqlSession::open(&connector, &workspace, &workspace, access, abilities).unwrap();
         assert_eq!(session.check("SELECT 1").err().map(|error| error.kind), kind, "{fault:?}");
     }
+}
+
+#[test]
+fn a_workspace_that_may_not_be_made_is_a_missing_right_whatever_the_servers_number_says() {
+    let (_, clock) = clock();
+    let script = granting()
+        .row("HAS_PERMS_BY_NAME", &[BigInt(0); 8])
+        .on("sys.extended_properties", [Said::Rows(Vec::new())])
+        .refuses("EXEC (@make)", 33_557_097);
+    let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
+    let error = database.claim(&Workspace::run("a1").unwrap(), ClaimMode::Exclusive).err().unwrap();
+    assert_eq!(error.kind, ErrorKind::Permission, "{error:?}");
+    assert!(error.hint.unwrap().contains("GRANT CREATE SCHEMA, CREATE TABLE TO [ann]"));
 }

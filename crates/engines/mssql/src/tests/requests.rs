@@ -98,6 +98,7 @@ fn procedures_of_a_place_go_with_it() {
         .on("UNION ALL SELECT N'FOREIGN KEY", names(&[]))
         .on("ORDER BY o.name", names(&["plimsoll_insert_t", "plimsoll_read_t"]))
         .on("sys.tables", names(&["t"]))
+        .on("sys.sql_expression_dependencies", names(&[]))
         .on("DROP", [Said::Rows(Vec::new())])
         .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
@@ -106,18 +107,20 @@ fn procedures_of_a_place_go_with_it() {
     assert_eq!(
         dropped,
         [
+            "DROP TABLE IF EXISTS [plimsoll_run_a1].[t]",
             "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_insert_t]",
             "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_read_t]",
-            "DROP TABLE IF EXISTS [plimsoll_run_a1].[t]",
             "DROP SCHEMA [plimsoll_run_a1]",
         ]
     );
-    // Nothing of others goes with it.
-    let view = [Said::Rows(vec![vec![Text("VIEW"), Text("theirs")]])];
-    let script = script.on("UNION ALL SELECT N'FOREIGN KEY", view);
+    // Nothing of others goes with it, be it inside or elsewhere.
+    let script = script
+        .on("sys.sql_expression_dependencies", [Said::Rows(vec![vec![Text("VIEW"), Text("elsewhere")]])])
+        .on("UNION ALL SELECT N'FOREIGN KEY", [Said::Rows(vec![vec![Text("VIEW"), Text("theirs")]])]);
     let before = script.asked().len();
     let error = workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap()).unwrap_err();
-    assert!(error.kind == ErrorKind::Safety && error.message.contains("VIEW theirs"), "{error:?}");
+    assert!(error.kind == ErrorKind::Safety, "{error:?}");
+    assert!(error.message.contains("VIEW theirs") && error.message.contains("VIEW elsewhere"), "{error:?}");
     assert!(!script.asked().iter().skip(before).any(|sql| sql.starts_with("DROP")));
 }
 
