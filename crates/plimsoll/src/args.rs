@@ -438,6 +438,9 @@ Examples:
   plimsoll doctor postgres://me@db.example/sales      and what a target allows
   plimsoll doctor mssql://me@db.example/sales --self-test --allow-workspace --report self-test.md
 
+To see whether a test could run, it makes an empty workspace at the target and removes it. The self-test does so only with
+--allow-workspace.
+
 Exit codes of a self-test: 0 everything works, 5 only rights are missing, 7 something was refused, differed, was late, or
 was not tried.")]
 pub struct Doctor {

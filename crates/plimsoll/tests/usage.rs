@@ -6,6 +6,7 @@ mod common;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
 
 use common::{Scene, Tmpfs};
 use plimsoll_store::RunStore;
@@ -171,4 +172,20 @@ fn a_store_that_may_not_be_written_can_be_read() {
     assert!(listed.code == 0 && listed.out.contains("read-scan"), "{listed:#?}");
     assert_eq!(shown.json()[0]["test"], "read-scan");
     run.failed(7, &["no permission to read and write"]);
+}
+
+/// At a server that says nothing, a run is stopped before it has begun.
+#[test]
+fn who_is_terminated_while_connecting_ends_with_the_code_of_that() {
+    let (scene, silent) = (Scene::new(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let target = format!("postgres://u@{}/d?sslmode=disable", silent.local_addr().unwrap());
+    for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
+        let mut run = scene.command(&["run", "read-scan", "--target", &target, "--json"]);
+        let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let connected = silent.accept().unwrap();
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let said = common::said(&child.wait_with_output().unwrap());
+        assert_eq!((said.code, said.json()[0]["error"]["exit_code"].as_i64()), (code, Some(code.into())), "{said:?}");
+        drop(connected);
+    }
 }

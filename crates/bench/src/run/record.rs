@@ -57,9 +57,15 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
 }
 
 /// The record of a run that never reached its target, so that scripts get an object for it all the same.
-pub fn not_started(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>, error: &Error) -> RunRecord {
+pub fn not_started(
+    plan: &Plan<'_>,
+    engine: &str,
+    clock: &Arc<dyn Clock>,
+    interrupt: &Interrupt,
+    error: &Error,
+) -> RunRecord {
     let now = Some(format!("{:.3}", clock.timestamp(clock.now())));
-    let failure = failure(error, &Interrupt::default(), &[]);
+    let failure = failure(error, interrupt, &[]);
     RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, &plan.parameters, engine, clock) }
 }
 

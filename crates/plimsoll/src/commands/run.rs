@@ -97,7 +97,8 @@ pub fn measure(
     let database = match &opened.database {
         Ok(database) => database.as_ref(),
         Err(error) => {
-            return Ok(run::not_started(plan, engines::engine_of(target)?.products()[0], &opened.clock, error));
+            let engine = engines::engine_of(target)?.products()[0];
+            return Ok(run::not_started(plan, engine, &opened.clock, interrupt, error));
         }
     };
     let (feed, events) = feed();
