@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 /// Bytes of a file with a password, a certificate or settings.
 pub const SMALL: u64 = 4 << 20;
 /// Bytes of a file with a definition.
-pub const LARGE: u64 = 64 << 20;
+pub const LARGE: u64 = 8 << 20;
 
 /// The content of a file of at most so many bytes.
 ///

@@ -222,6 +222,14 @@ impl Intents {
         Ok(open.map(|intent| Mark::of(object, &intent.token)))
     }
 
+    /// Notes that an object is about to lose its mark and to go: what stays of it, if that fails, is known by the note.
+    ///
+    /// # Errors
+    /// If the note can't be kept. Then nothing may go.
+    pub fn leaving(&self, object: &str) -> Result<()> {
+        self.note(&Mark::new(object), false)
+    }
+
     /// Drops the note about an object that is gone. One that stays does no harm, as the names of runs never come again.
     pub fn over(&self, object: &str) {
         let _ = self.ledger.forget(&self.target, object);

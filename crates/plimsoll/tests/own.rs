@@ -192,6 +192,26 @@ fn existing_tables_are_read_only_unless_writing_is_allowed() {
     said.failed(2, &["existing"]);
 }
 
+/// Each session counts the response times of each kind by itself, and the program takes a limited part of the memory.
+#[test]
+fn more_kinds_of_requests_than_there_is_memory_for_are_refused_before_anything_is_done() {
+    let scene = Scene::new();
+    let kinds = |count: u32| -> String {
+        let kind = |n| format!("[[request]]\nname = \"r{n}\"\nstatements = [\"SELECT 1\"]\n");
+        let all = (0..count).map(kind).collect::<String>();
+        definition(&scene, &format!("name = \"x\"\nsteps = [\"requests\"]\n{all}"))
+    };
+    let target = scene.sqlite();
+    run(&scene, &kinds(700), &target, &["--set", "sessions=8"])
+        .failed(2, &["700 kinds of requests in 8 sessions", "fewer sessions"]);
+    let statement = format!(
+        "name = \"x\"\nsteps = [\"requests\"]\n[[request]]\nstatements = [\"SELECT 1 -- {}\"]\n",
+        "x".repeat(1 << 20)
+    );
+    run(&scene, &definition(&scene, &statement), &target, &[]).failed(2, &["own.toml:4:", "at most 1 MB"]);
+    assert!(scene.leftovers().is_empty());
+}
+
 #[test]
 fn parameters_that_do_not_fit_or_find_nothing_are_told() {
     let scene = Scene::new();

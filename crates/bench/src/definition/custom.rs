@@ -31,6 +31,8 @@ const OWN_KEYS: [&str; 7] = ["request", "variables", "copies", "existing", "writ
 /// More tables or repetitions of a statement than these are a slip.
 const MOST_COPIES: u64 = 10_000;
 const MOST_TIMES: u64 = 10_000;
+/// Bytes of a statement: it is kept in several forms, for each engine and session.
+const LONGEST_STATEMENT: usize = 1 << 20;
 
 impl Reader<'_> {
     /// The workload of a definition, if it has one of its own.
@@ -193,6 +195,9 @@ impl Reader<'_> {
     /// A statement and how often it is made. Without `existing` it stays in the run's own place.
     fn statement(&self, item: &Spanned<DeValue<'_>>, own: &CustomWorkload) -> Read<(Text, u64)> {
         let (text, times) = self.texts(item)?;
+        if text.texts().any(|sql| sql.len() > LONGEST_STATEMENT) {
+            return self.fail(Some(item.span()), "a statement has at most 1 MB");
+        }
         let elsewhere = text.texts().find_map(text::writes_elsewhere).filter(|_| !own.existing);
         if let Some(name) = elsewhere {
             let problem = format!(

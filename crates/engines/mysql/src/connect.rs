@@ -74,7 +74,7 @@ impl Connector {
         environment: Environment<'_>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let found = password::find(credentials, location.defaults_file.as_deref(), environment);
+        let found = password::find(credentials, location.defaults_file.as_deref(), environment)?;
         let user = location.user.or(found.user);
         let user = user.or_else(|| ["USER", "LOGNAME"].into_iter().find_map(environment)).unwrap_or_default();
         let password = location.password.or(found.password);

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use plimsoll_engine::files;
 use plimsoll_engine::target::{Credentials, Environment, Secret};
+use plimsoll_engine::{Error, ErrorKind, Result, files};
 
 /// Groups of an option file that all clients read.
 const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
@@ -19,36 +19,49 @@ pub(super) struct Found {
 }
 
 /// Searches everywhere but in the URL, which goes before all others.
-pub(super) fn find(credentials: &Credentials, defaults_file: Option<&str>, environment: Environment<'_>) -> Found {
-    let path = defaults_file
-        .map(PathBuf::from)
-        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".my.cnf")));
-    let mut found = path.map_or_else(Found::default, |path| from_file(&path));
+///
+/// # Errors
+/// If the URL names an option file that can't be used.
+pub(super) fn find(
+    credentials: &Credentials,
+    defaults_file: Option<&str>,
+    environment: Environment<'_>,
+) -> Result<Found> {
+    let usual = || environment("HOME").map(|home| PathBuf::from(home).join(".my.cnf"));
+    let mut found = match (defaults_file.map(Path::new), usual()) {
+        (Some(path), _) => from_file(path).and_then(|found| found.ok_or_else(|| ignored(path, "it is not there")))?,
+        (None, Some(path)) => match from_file(&path) {
+            Ok(found) => found.unwrap_or_default(),
+            Err(error) => Found { warning: Some(error.message), ..Found::default() },
+        },
+        (None, None) => Found::default(),
+    };
     let given = credentials.password.clone().or_else(|| environment("MYSQL_PWD").map(Secret::new));
     found.password = given.or(found.password);
-    found
+    Ok(found)
 }
 
-fn from_file(path: &Path) -> Found {
-    let warn = |text: &str| Found {
-        warning: Some(format!("the option file {} was ignored: {text}", path.display())),
-        ..Found::default()
-    };
+fn ignored(path: &Path, why: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("the option file {} was ignored: {why}", path.display()))
+}
+
+/// What a file has; `None` if there is none.
+fn from_file(path: &Path) -> Result<Option<Found>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::default(),
-        Err(_) => return warn("it can't be read"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(_) => return Err(ignored(path, "it can't be read")),
     };
     let text = match files::read_text(path, files::SMALL) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return warn("it can't be read"),
-        Err(error) => return warn(&error.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(ignored(path, "it can't be read")),
+        Err(error) => return Err(ignored(path, &error.to_string())),
     };
     let found = from_text(&text);
     if found.password.is_some() && metadata.permissions().mode() & 0o077 != 0 {
-        return warn("it holds a password and its group or everybody may read it; chmod 0600 mends that");
+        return Err(ignored(path, "it holds a password and its group or everybody may read it; chmod 0600 mends that"));
     }
-    found
+    Ok(Some(found))
 }
 
 /// An option file with this password, as the servers' own programs read it; `None` where no quotes can be put around it.
@@ -121,13 +134,26 @@ mod tests {
         let environment = |name: &str| (name == "MYSQL_PWD").then(|| "environment".to_owned());
         let given = Credentials { password: Some(Secret::new("given")), ..Credentials::default() };
         let word = |credentials: &Credentials, file: &tempfile::NamedTempFile, environment: Environment<'_>| {
-            let found = find(credentials, file.path().to_str(), environment);
+            let found = find(credentials, file.path().to_str(), environment).unwrap();
             assert!(!format!("{found:?}").contains("se#cret"));
             (found.password.map(|word| word.expose().to_owned()), found.warning.is_some())
         };
         assert_eq!(word(&given, &kept, &environment), (Some("given".to_owned()), false));
         assert_eq!(word(&Credentials::default(), &kept, &environment), (Some("environment".to_owned()), false));
         assert_eq!(word(&Credentials::default(), &kept, &|_| None), (Some("se#cret".to_owned()), false));
-        assert_eq!(word(&Credentials::default(), &open, &|_| None), (None, true));
+        // Who names a file is told why it is not used; of the usual one there is a warning.
+        let none = Credentials::default();
+        for (path, why) in
+            [(open.path(), "chmod 0600"), (Path::new("/nowhere"), "not there"), (Path::new("/dev/zero"), "device")]
+        {
+            let error = find(&none, path.to_str(), &|_| None).unwrap_err();
+            assert!(error.message.contains(&*path.to_string_lossy()) && error.message.contains(why), "{error}");
+        }
+        let home = tempfile::tempdir().unwrap();
+        let at_home = |name: &str| (name == "HOME").then(|| home.path().to_str().unwrap().to_owned());
+        assert!(find(&none, None, &at_home).unwrap().warning.is_none());
+        fs::copy(open.path(), home.path().join(".my.cnf")).unwrap();
+        let found = find(&none, None, &at_home).unwrap();
+        assert!(found.password.is_none() && found.warning.unwrap().contains("chmod 0600"));
     }
 }

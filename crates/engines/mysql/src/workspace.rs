@@ -257,6 +257,8 @@ pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, work
     }
     // What came meanwhile stays as well.
     check_whole(connection, workspace)?;
+    // The server drops the mark's table with the others before it finds out that it can't remove the folder.
+    intents.leaving(workspace.name())?;
     let dropped = connection.run(&of_place("remove a database", workspace)).map(drop);
     dropped.map_err(|error| dropping(&errors, workspace, error))
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
@@ -264,6 +265,25 @@ fn what_was_cut_short_is_ours_by_its_note_while_it_is_empty() {
     drop((lease, session));
     assert!(open(server()).remove(&later).unwrap(), "whoever takes it up marks it");
     assert_eq!(server().sql("SHOW DATABASES LIKE 'plimsoll_run_cut%'").unwrap().trim(), "");
+}
+
+/// The server drops all tables, the mark's among them, before it notices a file that it doesn't know.
+#[test]
+fn a_database_whose_folder_can_not_go_is_still_known_as_ours() {
+    let intents = Intents::default();
+    let (database, own) = (open_noting(server(), &intents), workspace("stuck"));
+    let (lease, mut session) = session(database.as_ref(), "stuck");
+    session.create_table(&dense()).unwrap();
+    drop((lease, session));
+    let folder = server().sql("SELECT @@datadir").unwrap();
+    let file = Path::new(folder.trim()).join(own.name()).join("somebodys.txt");
+    std::fs::write(&file, "1").unwrap();
+    let error = database.remove(&own).unwrap_err();
+    assert!(error.message.contains(own.name()), "{error:?}");
+    let status = database.workspaces().unwrap().into_iter().find(|status| status.workspace == own).unwrap();
+    assert!(status.is_left(), "{status:?}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(database.remove(&own).unwrap());
 }
 
 #[test]

@@ -123,8 +123,9 @@ pub(super) fn find(path: &Path) -> Found {
     match FileLease::take(path, ClaimMode::Exclusive) {
         Ok(Some(lease)) => Found::Free(Some(lease)),
         Ok(None) if fs::symlink_metadata(path).is_err() => Found::Free(None),
-        Err(error) if error.kind == ErrorKind::Safety => Found::Stranger(error),
-        _ => Found::Leased,
+        // Not in use, as far as anybody can tell: it is no file of ours, or this user may not open it.
+        Err(error) => Found::Stranger(error),
+        Ok(None) => Found::Leased,
     }
 }
 

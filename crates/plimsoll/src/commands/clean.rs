@@ -52,7 +52,7 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     if others {
         printer.remark("what is left alone has a name like Plimsoll's and no proof that Plimsoll made it; remove it by hand if you don't need it");
     } else if !ours {
-        printer.result("nothing to remove: the target has no objects of Plimsoll");
+        printer.result("nothing to remove: no objects of Plimsoll are to be seen at the target");
     }
     match failed {
         Some(error) => Err(error.into()),
@@ -68,7 +68,7 @@ fn settle(database: &dyn Database, status: &WorkspaceStatus, options: &Clean, pr
     } else if workspace.kind() == WorkspaceKind::Data && !options.data {
         printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
     } else if options.dry_run {
-        printer.result(&format!("would remove {workspace}"));
+        printer.result(&format!("would remove {workspace}, if all in it is ours and nothing else depends on it"));
     } else if database.remove(workspace)? {
         printer.result(&format!("removed {workspace}"));
     }

@@ -123,6 +123,10 @@ pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), 
     if let Some(failure) = record.error.as_ref().or(record.left_behind.as_ref()) {
         printer.failure(&Failure::from(failure));
     }
+    if let Some(left) = record.left_behind.as_ref().filter(|_| record.error.is_some()) {
+        let hint = left.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        printer.warning(&format!("{}{hint}", left.message));
+    }
     if record.error.is_none() && !json {
         let id = &record.run_id;
         printer.remark(&format!("kept as run {id}; 'plimsoll report {id} --html report.html' draws it"));

@@ -9,7 +9,7 @@ use plimsoll_testbed::{MariaDb, Product};
 use super::{Field, Gardener, Luck, Marking, Planted, harvest, open};
 
 /// What somebody has in a database of ours, or has that depends on it. `D` stands for the database, `@` for the look-alike's number.
-const CONTENTS: [&str; 14] = [
+const CONTENTS: [&str; 17] = [
     "CREATE TABLE D.mine (a int)",
     "CREATE TABLE D.mine (a int) COMMENT = 'plimsoll: table t of D'",
     "CREATE TABLE D.mine LIKE D.t",
@@ -23,6 +23,9 @@ const CONTENTS: [&str; 14] = [
     "CREATE TRIGGER D.mine BEFORE INSERT ON D.t FOR EACH ROW SET NEW.b = 1",
     "CREATE VIEW others.v@ AS SELECT a FROM D.t",
     "CREATE TABLE others.f@ (a int, FOREIGN KEY (a) REFERENCES D.t (a))",
+    "CREATE TRIGGER others.g@ AFTER INSERT ON others.base FOR EACH ROW DELETE FROM D.t WHERE a = 0",
+    "CREATE PROCEDURE others.p@() SELECT count(*) FROM D.t",
+    "CREATE EVENT others.e@ ON SCHEDULE EVERY 1 YEAR DO DELETE FROM D.t",
     "CREATE VIEW others.w@ AS SELECT 1 AS a FROM others.base WHERE EXISTS (SELECT 1 FROM D.t)",
 ];
 

@@ -123,6 +123,22 @@ pub(super) const KIND: StepKind = StepKind {
     )
 };
 
+/// Kinds of requests times sessions. Each session counts the response times of each kind by itself, in some 40 kB.
+const MOST_HISTOGRAMS: u64 = 5_000;
+
+/// An error if the counts of response times would take more memory than the program is to take.
+fn check_histograms(kinds: usize, sessions: u64) -> Result<()> {
+    if kinds as u64 * sessions <= MOST_HISTOGRAMS {
+        return Ok(());
+    }
+    let message = format!(
+        "{kinds} kinds of requests in {sessions} sessions are too many: each session counts each kind by itself, and there is memory for \
+         {MOST_HISTOGRAMS} such counts"
+    );
+    Err(Error::new(ErrorKind::Usage, message)
+        .hint("ask for fewer sessions, or put requests of one kind into one [[request]]"))
+}
+
 #[derive(Default)]
 struct Requests {
     client: ClientMonitor,
@@ -135,6 +151,8 @@ impl Measure for Requests {
         let time = keep.time;
         let phases = plan(parameters).map_err(|problem| Error::new(ErrorKind::Usage, problem))?;
         if let Some(own) = own {
+            let most = phases.iter().map(|phase| phase.sessions).max().unwrap_or(1);
+            check_histograms(own.requests.len(), most)?;
             self.own.insert(Prepared::new(own)).prepare(target, parameters, keep)?;
         } else {
             let wanted = wanted(parameters, target.page_bytes());
