@@ -29,6 +29,8 @@ pub(super) fn find(
 ) -> Result<Found> {
     let usual = || environment("HOME").map(|home| PathBuf::from(home).join(".my.cnf"));
     let mut found = match (defaults_file.map(Path::new), usual()) {
+        // As with the servers' own clients, that stands for none.
+        (Some(path), _) if path == Path::new("/dev/null") => Found::default(),
         (Some(path), _) => from_file(path).and_then(|found| found.ok_or_else(|| ignored(path, "it is not there")))?,
         (None, Some(path)) => match from_file(&path) {
             Ok(found) => found.unwrap_or_default(),
@@ -42,7 +44,8 @@ pub(super) fn find(
 }
 
 fn ignored(path: &Path, why: &str) -> Error {
-    Error::new(ErrorKind::Usage, format!("the option file {} was ignored: {why}", path.display()))
+    Error::new(ErrorKind::Usage, format!("the option file {} can't be used: {why}", path.display()))
+        .hint("name a file of mode 0600 with a group [client], or /dev/null for none")
 }
 
 /// What a file has; `None` if there is none.

@@ -112,7 +112,8 @@ fn a_server_says_who_it_is() {
 #[test]
 fn who_may_not_connect_hears_why() {
     let server = server();
-    let without = format!("mysql://plimsoll@127.0.0.1:{}/test?defaults-file=/nowhere", server.port());
+    let without = format!("mysql://plimsoll@127.0.0.1:{}/test?defaults-file=/dev/null", server.port());
+    assert_eq!(fails(&without.replace("/dev/null", "/nowhere"), None).kind, ErrorKind::Usage);
     assert_eq!(fails(&without, None).kind, ErrorKind::PasswordNeeded);
     assert_eq!(fails(&without, Some(PLANTED)).kind, ErrorKind::Authenticate);
     assert!(try_open(&without, Some(server.password())).is_ok());
