@@ -40,7 +40,7 @@ fn grants(connection: &mut Connection) -> Result<Vec<Grant>> {
 }
 
 /// What shows all views, and keys between tables as well.
-pub(super) const SEES_VIEWS: &str = "GRANT SELECT, SHOW VIEW ON *.*";
+pub(super) const SEES_ELSEWHERE: &str = "GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON *.*";
 /// What shows everything in a database.
 const SEES: [&str; 4] = ["SELECT", "EVENT", "EXECUTE", "TRIGGER"];
 
@@ -54,8 +54,8 @@ pub(super) fn unseen(connection: &mut Connection, workspace: &Workspace) -> Resu
     if !missing.is_empty() {
         unseen.push(format!("GRANT {} ON `plimsoll\\_%`.*", missing.join(", ")));
     }
-    if !["SELECT", "SHOW VIEW"].into_iter().all(|privilege| everywhere(&grants, privilege)) {
-        unseen.push(SEES_VIEWS.to_owned());
+    if !["SELECT", "SHOW VIEW", "EVENT", "TRIGGER"].into_iter().all(|privilege| everywhere(&grants, privilege)) {
+        unseen.push(SEES_ELSEWHERE.to_owned());
     }
     Ok(unseen)
 }

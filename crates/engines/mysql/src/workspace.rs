@@ -279,7 +279,7 @@ fn check_sight(connection: &mut Connection, workspace: &Workspace) -> Result<()>
     let mut grants = capabilities::unseen(connection, workspace)?;
     let unread = if grants.is_empty() { connection.column(text("views that can't be read"))? } else { Vec::new() };
     if !unread.is_empty() {
-        grants.push(capabilities::SEES_VIEWS.to_owned());
+        grants.push(capabilities::SEES_ELSEWHERE.to_owned());
     }
     if grants.is_empty() {
         return Ok(());

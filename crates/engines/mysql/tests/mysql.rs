@@ -409,8 +409,8 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     server.sql("CREATE VIEW test.poorview AS SELECT 1 AS one FROM plimsoll_run_poorman.dense").unwrap();
     let error = later.remove(&workspace("poorman")).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Permission, "{error}");
-    assert!(error.hint.unwrap().contains("GRANT SELECT, SHOW VIEW ON *.*"));
-    server.sql("GRANT SHOW VIEW ON *.* TO poor@localhost").unwrap();
+    assert!(error.hint.unwrap().contains("GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON *.*"));
+    server.sql("GRANT SHOW VIEW, EVENT, TRIGGER ON *.* TO poor@localhost").unwrap();
     let error = later.remove(&workspace("poorman")).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Permission, "{error}");
     server.sql("GRANT SELECT ON *.* TO poor@localhost").unwrap();
@@ -420,7 +420,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     assert!(later.remove(&workspace("poorman")).unwrap());
 
     // Its own process has held it since it was made, and nobody has had time to build on it.
-    server.sql("REVOKE SELECT, SHOW VIEW ON *.* FROM poor@localhost").unwrap();
+    server.sql("REVOKE SELECT, SHOW VIEW, EVENT, TRIGGER ON *.* FROM poor@localhost").unwrap();
     drop(self::session(&*poor, "poorman"));
     assert!(poor.remove(&workspace("poorman")).unwrap());
 

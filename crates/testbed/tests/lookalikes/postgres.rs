@@ -9,7 +9,7 @@ use plimsoll_testbed::Postgres;
 use super::{Field, Gardener, Luck, Marking, Planted, harvest, open};
 
 /// What somebody has in a schema of ours, or has that depends on it. `S` stands for the schema, `@` for the look-alike's number.
-const CONTENTS: [&str; 27] = [
+const CONTENTS: [&str; 28] = [
     "CREATE TABLE S.mine (a int)",
     "CREATE TABLE S.mine (a int); COMMENT ON TABLE S.mine IS 'plimsoll: table t of S'",
     "CREATE TABLE S.mine (LIKE S.t INCLUDING ALL)",
@@ -36,6 +36,7 @@ const CONTENTS: [&str; 27] = [
     "CREATE TABLE others.c@ () INHERITS (S.t)",
     "CREATE TABLE others.r@ (a S.t)",
     "CREATE FUNCTION others.o@() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM S.t); END'",
+    "CREATE FUNCTION others.p@() RETURNS int LANGUAGE sql SET search_path = 'S.' AS 'SELECT 1'",
     "CREATE FUNCTION others.n@(S.t) RETURNS int LANGUAGE sql AS 'SELECT 1'",
 ];
 

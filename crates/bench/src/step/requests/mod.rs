@@ -23,7 +23,7 @@ use crate::parameters::shared::{CACHE, DAY, SEED, SESSIONS, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
-use crate::workload::custom::Ready;
+use crate::workload::custom::{CustomWorkload, Ready};
 use crate::workload::mix::Kind as Class;
 use crate::workload::rehearsal::rehearse;
 use crate::workload::request::Workload;
@@ -123,12 +123,24 @@ pub(super) const KIND: StepKind = StepKind {
     )
 };
 
-/// Kinds of requests times sessions. Each session counts the response times of each kind by itself, in some 40 kB.
+/// Kinds of requests times sessions and two more, which are the sums of a phase and of a repetition. Each of them counts the response times
+/// of each kind by itself, in some 40 kB.
 const MOST_HISTOGRAMS: u64 = 5_000;
+/// Bytes of statements times sessions: each session keeps all of them.
+const MOST_TEXT: u64 = 256 << 20;
 
-/// An error if the counts of response times would take more memory than the program is to take.
-fn check_histograms(kinds: usize, sessions: u64) -> Result<()> {
-    if kinds as u64 * sessions <= MOST_HISTOGRAMS {
+/// An error if what sessions keep would take more memory than the program is to take.
+fn check_memory(own: &CustomWorkload, sessions: u64) -> Result<()> {
+    let kinds = own.requests.len();
+    let statements = own.requests.iter().flat_map(|request| &request.statements);
+    let text: usize = statements.flat_map(|asked| asked.text.texts()).map(str::len).sum();
+    if (text as u64).saturating_mul(sessions) > MOST_TEXT {
+        let message = format!(
+            "{text} bytes of statements in {sessions} sessions are too many: there is memory for {MOST_TEXT} bytes"
+        );
+        return Err(Error::new(ErrorKind::Usage, message).hint("ask for fewer sessions, or for shorter statements"));
+    }
+    if (kinds as u64).saturating_mul(sessions.saturating_add(2)) <= MOST_HISTOGRAMS {
         return Ok(());
     }
     let message = format!(
@@ -152,7 +164,7 @@ impl Measure for Requests {
         let phases = plan(parameters).map_err(|problem| Error::new(ErrorKind::Usage, problem))?;
         if let Some(own) = own {
             let most = phases.iter().map(|phase| phase.sessions).max().unwrap_or(1);
-            check_histograms(own.requests.len(), most)?;
+            check_memory(own, most)?;
             self.own.insert(Prepared::new(own)).prepare(target, parameters, keep)?;
         } else {
             let wanted = wanted(parameters, target.page_bytes());
