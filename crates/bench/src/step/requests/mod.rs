@@ -127,7 +127,7 @@ pub(super) const KIND: StepKind = StepKind {
 /// of each kind by itself, in some 40 kB.
 const MOST_HISTOGRAMS: u64 = 5_000;
 /// Bytes of statements times sessions: each session keeps all of them.
-const MOST_TEXT: u64 = 256 << 20;
+const MOST_TEXT: u64 = 128 << 20;
 
 /// An error if what sessions keep would take more memory than the program is to take.
 fn check_memory(own: &CustomWorkload, sessions: u64) -> Result<()> {
