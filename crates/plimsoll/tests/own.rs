@@ -209,6 +209,9 @@ fn more_kinds_of_requests_than_there_is_memory_for_are_refused_before_anything_i
         "x".repeat(1 << 20)
     );
     run(&scene, &definition(&scene, &statement), &target, &[]).failed(2, &["own.toml:4:", "at most 1 MB"]);
+    // Each session keeps all statements.
+    let shorter = definition(&scene, &statement.replace(&"x".repeat(1 << 20), &"x".repeat(1_000_000)));
+    run(&scene, &shorter, &target, &["--set", "sessions=200"]).failed(2, &["bytes of statements in 200 sessions"]);
     assert!(scene.leftovers().is_empty());
 }
 

@@ -50,7 +50,7 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
         }
     }
     if others {
-        printer.remark("what is left alone has a name like Plimsoll's and no proof that Plimsoll made it; remove it by hand if you don't need it");
+        printer.remark("Plimsoll removes only what it can see to be its own: read the reasons before you remove any of that by hand");
     } else if !ours {
         printer.result("nothing to remove: no objects of Plimsoll are to be seen at the target");
     }
