@@ -18,6 +18,10 @@ pub const CLEAN_MISS_RATIO: f64 = 0.01;
 /// Percent of memory from which on the engine may be full, so that more data doesn't raise it.
 pub const SATURATED_PERCENT: f64 = 95.0;
 
+/// How much lower the miss ratio of a larger set may be than that of a smaller one by chance. Whatever replaces pages, a larger set
+/// misses no smaller a share once a smaller one misses.
+pub const NOISE: f64 = 0.1;
+
 /// Miss ratios beyond this are no part of the rise: a cyclic scan jumps past it, and most gradual rises bend before.
 const RISE_MISS_RATIO: f64 = 0.5;
 
@@ -86,10 +90,29 @@ pub fn knee(points: &[SetMisses]) -> Option<Memory> {
     Some(Memory::Found(Knee { bytes, low, high, clean_below }))
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Set {
-    bytes: u64,
-    ratio: f64,
+/// A set of which a smaller share was missed than of a smaller one, by more than [`NOISE`]: something else used the cache meanwhile.
+/// Gives the two, the first that are as far apart.
+pub fn fall(points: &[SetMisses]) -> Option<(Set, Set)> {
+    let sets = miss_ratios(points);
+    let mut highest = *sets.first()?;
+    for set in sets {
+        if set.ratio + NOISE < highest.ratio {
+            return Some((highest, set));
+        }
+        if set.ratio > highest.ratio {
+            highest = set;
+        }
+    }
+    None
+}
+
+/// A size of working sets and what was missed of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Set {
+    /// The size.
+    pub bytes: u64,
+    /// Pages that were missed, of those that were asked for.
+    pub ratio: f64,
 }
 
 impl Set {

@@ -21,7 +21,7 @@ use self::place::{ANSWER_PATIENCE, give_back, guard_space, remove_leftovers, rem
 use self::record::{failure, left_behind, new_record};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
-use crate::figures::of_run::{doubt_client, series};
+use crate::figures::of_run::{doubt_client, own_verdict, series};
 use crate::figures::series::Series;
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
@@ -129,7 +129,8 @@ impl Run<'_> {
             record.warnings.push(format!("what the target should show can't be computed: {error}"));
         }
         record.result = record.results.first().cloned();
-        record.verdict = bottleneck::record::verdict(record);
+        let own = own_verdict(&plan.definition.steps, &record.repetitions, (*page_bytes, *scale));
+        record.verdict = own.unwrap_or_else(|| bottleneck::record::verdict(record));
         let has_modelled_client = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
         // A modelled one is part of the scenario, and the samples tell of it; our own takes no time there. Without a figure there is
         // nothing that it could have held back.

@@ -62,7 +62,7 @@ impl Sampling {
 
     fn of_step(&self, mut samples: Samples, phase: Option<&str>) -> Samples {
         samples.phase = phase.map(str::to_owned);
-        samples.columns.retain(|column| !self.is_remote || column.of.is_none());
+        samples.columns.retain(|column| !self.is_remote || column.of.is_none() || column.source == "engine");
         samples
     }
 

@@ -63,6 +63,17 @@ pub trait Sampler: Send {
         Ok(None)
     }
 
+    /// Counts what sessions do at this moment, and nothing else: several times between two [`Sampler::sample`]s. `None` where the
+    /// engine adds up waits itself, or shows no sessions.
+    fn glance(&mut self) -> Option<Result<Vec<Reading>>> {
+        None
+    }
+
+    /// What sessions of ours waited for at the last [`Sampler::sample`] or [`Sampler::glance`], by the engine's own names, with how many did.
+    fn seen(&mut self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
     /// Files each of which has limits of its own, as the last [`Sampler::sample`] saw them; `None` where no file has any.
     fn files(&mut self) -> Option<Files> {
         None

@@ -57,6 +57,12 @@ pub fn abandoned(parent: &Path, beginning: &str, is_part: impl Fn(&str) -> bool)
     named.filter_map(|entry| take(entry.path(), &is_part).ok().flatten()).collect()
 }
 
+/// Folders with that beginning of a name that bear our mark and whose process is dead, whatever is in them: what is still there after
+/// the abandoned ones were removed holds something that is not ours.
+pub fn left(beginning: &str) -> Vec<PathBuf> {
+    abandoned(&std::env::temp_dir(), beginning, |_| true).into_iter().map(|folder| folder.path).collect()
+}
+
 fn take(path: PathBuf, is_part: &impl Fn(&str) -> bool) -> io::Result<Option<Abandoned>> {
     // Neither a link is followed nor a FIFO waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;

@@ -35,11 +35,15 @@ impl Home {
     }
 }
 
-/// Removes folders of ours that nobody holds the lock of. What can't be looked at or removed stays.
-fn remove_abandoned(parent: &Path) {
-    for folder in temporary::abandoned(parent, PREFIX, |name| name.starts_with(FILE)) {
-        let _ = fs::remove_dir_all(&folder.path);
-    }
+/// Removes the folders of killed labs; returns how many. What can't be looked at or removed stays.
+pub fn remove_leftovers() -> u32 {
+    remove_abandoned(&std::env::temp_dir())
+}
+
+/// Removes folders of ours that nobody holds the lock of.
+fn remove_abandoned(parent: &Path) -> u32 {
+    let abandoned = temporary::abandoned(parent, PREFIX, |name| name.starts_with(FILE)).into_iter();
+    abandoned.map(|folder| u32::from(fs::remove_dir_all(&folder.path).is_ok())).sum()
 }
 
 #[cfg(test)]

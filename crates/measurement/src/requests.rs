@@ -23,7 +23,7 @@ pub struct RequestKind {
     pub rows_examined: u64,
     /// Rows that came back or were changed.
     pub rows: u64,
-    /// Their data content.
+    /// Data content of the rows that came back, or that were written where the test knows it; statements that change rows count none.
     pub content_bytes: u64,
     /// Requests that failed, by class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -186,7 +186,7 @@ pub struct Seconds {
     pub operations: Vec<u64>,
     /// Rows that came back or were changed.
     pub rows: Vec<u64>,
-    /// Their data content.
+    /// Data content of the rows that came back, or that were written where the test knows it; statements that change rows count none.
     pub content_bytes: Vec<u64>,
     /// Requests that failed.
     pub errors: Vec<u64>,

@@ -17,9 +17,28 @@ pub struct Samples {
     pub seconds: Vec<f64>,
     /// What was sampled, each as long as `seconds`.
     pub columns: Vec<SampleColumn>,
+    /// What was seen at single moments, of which there are several in each interval.
+    #[serde(default, skip_serializing_if = "Moments::is_empty")]
+    pub moments: Moments,
     /// When something could not be read, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<SampleGap>,
+}
+
+/// What was seen at single moments. [`Samples::columns`] of the same names have the means of their intervals.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Moments {
+    /// When, seconds after the repetition's start.
+    pub seconds: Vec<f64>,
+    /// What was seen, each as long as `seconds`.
+    pub columns: Vec<SampleColumn>,
+}
+
+impl Moments {
+    /// True if nobody looked.
+    pub fn is_empty(&self) -> bool {
+        self.seconds.is_empty()
+    }
 }
 
 /// One thing that was sampled.
@@ -34,7 +53,7 @@ pub struct SampleColumn {
     pub of: Option<String>,
     /// Unit of the values: `cores`, `1/s`, `MB/s`, `ms`, `sessions`, `%`.
     pub unit: String,
-    /// True where a value is what was seen at the look that ended its interval, and not what passed in it. Then the
+    /// True where a value is the mean of what was seen at a few moments of its interval, and not what passed in it. Then the
     /// mean of few is a matter of chance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub momentary: bool,
@@ -77,20 +96,9 @@ impl Samples {
 
     /// Adds the samples that follow these. What only one of both has is not known in the other.
     pub fn append(&mut self, later: &Self) {
-        let (before, all) = (self.seconds.len(), self.seconds.len() + later.seconds.len());
-        self.seconds.extend(&later.seconds);
-        for column in &later.columns {
-            let is_same = |known: &&mut SampleColumn| {
-                (&known.metric, &known.source, &known.of) == (&column.metric, &column.source, &column.of)
-            };
-            if let Some(known) = self.columns.iter_mut().find(is_same) {
-                known.values.extend(&column.values);
-            } else {
-                let values = std::iter::repeat_n(None, before).chain(column.values.iter().copied()).collect();
-                self.columns.push(SampleColumn { values, ..column.clone() });
-            }
-        }
-        self.columns.iter_mut().for_each(|column| column.values.resize(all, None));
+        append((&mut self.seconds, &mut self.columns), (&later.seconds, &later.columns));
+        let Moments { seconds, columns } = &mut self.moments;
+        append((seconds, columns), (&later.moments.seconds, &later.moments.columns));
         self.gaps.extend(later.gaps.iter().cloned());
     }
 
@@ -98,6 +106,29 @@ impl Samples {
     pub fn intervals(&self) -> impl Iterator<Item = (f64, f64)> {
         let starts = std::iter::once(self.started_seconds).chain(self.seconds.iter().copied());
         starts.zip(self.seconds.iter().copied())
+    }
+}
+
+/// Adds columns of a later time. What only one of both has is not known in the other.
+fn append(
+    (seconds, columns): (&mut Vec<f64>, &mut Vec<SampleColumn>),
+    (later_seconds, later_columns): (&[f64], &[SampleColumn]),
+) {
+    let (before, all) = (seconds.len(), seconds.len() + later_seconds.len());
+    seconds.extend(later_seconds);
+    for column in later_columns {
+        let is_same = |known: &&mut SampleColumn| {
+            (&known.metric, &known.source, &known.of) == (&column.metric, &column.source, &column.of)
+        };
+        if let Some(known) = columns.iter_mut().find(is_same) {
+            known.values.extend(&column.values);
+        } else {
+            let values = std::iter::repeat_n(None, before).chain(column.values.iter().copied()).collect();
+            columns.push(SampleColumn { values, ..column.clone() });
+        }
+    }
+    for column in columns {
+        column.values.resize(all, None);
     }
 }
 

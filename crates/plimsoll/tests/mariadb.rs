@@ -401,12 +401,14 @@ fn a_port_of_another_kind_of_server_is_named_as_such() {
     let (scene, postgres) = (Scene::new(), Postgres::builder().shared_buffers_mb(16).start().unwrap());
     let maria = server().tcp_url("u", "p", "d").replace("mariadb://", "postgres://");
     let another = "a server of another kind may listen there";
-    for mode in ["disable", "prefer"] {
+    for mode in ["disable", "prefer", "require", "verify-full"] {
         scene.say(&["doctor", &format!("{maria}?sslmode={mode}")]).failed(4, &[another]);
     }
-    scene
-        .say(&["doctor", &maria.replace("postgres://", "mssql://")])
-        .failed(4, &["the protocol of SQL Server", another]);
+    for encrypt in ["false", "true", "strict"] {
+        scene
+            .say(&["doctor", &format!("{}?encrypt={encrypt}", maria.replace("postgres://", "mssql://"))])
+            .failed(4, &["the protocol of SQL Server", another]);
+    }
     let target = postgres.tcp_url("u", "p", "d").replace("postgres://", "mariadb://");
     scene.say(&["doctor", &format!("{target}?connect-timeout=1")]).failed(4, &["did not answer within 1 s", another]);
 }

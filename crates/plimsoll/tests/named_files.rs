@@ -66,4 +66,21 @@ fn a_store_is_for_its_owner_alone() {
         let mode = std::fs::metadata(scene.path(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{name}");
     }
+    // No report takes the place of a database, whichever way it is named.
+    std::os::unix::fs::symlink(scene.store(), scene.path("link")).unwrap();
+    for (option, path) in
+        [("--csv", scene.store()), ("--html", scene.path("link")), ("--markdown", scene.path("data.db"))]
+    {
+        std::fs::copy(scene.store(), scene.path("data.db")).unwrap();
+        let path = path.display().to_string();
+        scene.say(&["report", "latest", option, &path]).failed(2, &["is an SQLite database", "name another file"]);
+    }
+    assert_eq!(scene.say(&["runs"]).code, 0);
+    // A link that leads nowhere yet leads to a store for its owner.
+    std::os::unix::fs::symlink(scene.path("elsewhere.db"), scene.path("later.db")).unwrap();
+    let later = scene.path("later.db").display().to_string();
+    let said = scene.say(&["runs", "--merge", &scene.store().display().to_string(), "--store", &later]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let mode = std::fs::metadata(scene.path("elsewhere.db")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
 }

@@ -350,3 +350,20 @@ fn a_group_says_how_its_tests_are_run() {
     let both = scene.say(&["tests", "show", "scale"]).out;
     assert!(both.contains("[mix]") && both.contains("Scale tests (ST)"), "{both}");
 }
+
+#[test]
+fn folders_of_killed_runs_go_and_one_that_holds_more_is_listed() {
+    let scene = Scene::new();
+    let temporary = scene.path("temporary");
+    for name in ["plimsoll-lab-dead", "plimsoll-scratch-dead", "plimsoll-lab-more"] {
+        let folder = temporary.join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        drop(plimsoll_engine::temporary::claim(&folder).unwrap());
+    }
+    std::fs::write(temporary.join("plimsoll-lab-more/letters"), "mine").unwrap();
+    let said = common::said(&scene.command(&["clean", &scene.sqlite()]).env("TMPDIR", &temporary).output().unwrap());
+    assert!(said.code == 0 && said.err.contains("removed 2 folders of killed runs"), "{said:?}");
+    let left = format!("left alone {}/plimsoll-lab-more", temporary.display());
+    assert!(said.err.contains(&left) && said.err.contains("holds something that is not ours"), "{said:?}");
+    assert!(temporary.join("plimsoll-lab-more/letters").exists() && !temporary.join("plimsoll-lab-dead").exists());
+}

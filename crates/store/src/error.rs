@@ -121,6 +121,11 @@ impl StoreError {
         ))
     }
 
+    pub(crate) fn mismatched(path: &Path) -> Self {
+        let path = path.display();
+        Self::Version(format!("{path} is damaged: its tables are not those of its schema version; name another store"))
+    }
+
     pub(crate) fn missing(path: &Path, is_empty: bool) -> Self {
         let only = if is_empty { ", only an empty file" } else { "" };
         Self::Missing(format!("there is no result store at {}{only}", path.display()))

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_measurement::{Event, RunRecord};
-use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::schema::{self, Owner};
 use crate::{Filter, Kept, Note, RunSummary, StoreError, events, intents, summary};
@@ -95,7 +95,11 @@ impl RunStore {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(&path))?;
         }
         // SQLite would let everybody read it. One that is there keeps its rights, and what else is wrong SQLite finds out.
-        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let is_missing = path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        if is_missing {
+            // A link that leads nowhere is followed, as SQLite follows it.
+            let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Opened::new(&path, Address::new(&path, flags))?.store(&path)?;
         store.address = Address::new(&path, OpenFlags::SQLITE_OPEN_READ_WRITE);
@@ -170,8 +174,14 @@ impl RunStore {
 
     fn migrate(mut self) -> Result<Self, StoreError> {
         let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
-        schema::migrate(writer).map_err(StoreError::sqlite(&self.path))?;
-        Ok(self)
+        match schema::migrate(writer) {
+            Ok(()) => Ok(self),
+            // A step that can't be made: what is there is not what the version says.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
+                Err(StoreError::mismatched(&self.path))
+            }
+            Err(error) => Err(StoreError::sqlite(&self.path)(error)),
+        }
     }
 
     /// Where the store is.

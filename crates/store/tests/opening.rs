@@ -66,6 +66,18 @@ fn many_may_make_the_store_at_once() {
 }
 
 #[test]
+fn a_store_whose_version_does_not_fit_its_tables_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    drop(RunStore::open(&path).unwrap());
+    for version in [0, -5] {
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        let error = RunStore::open(&path).unwrap_err();
+        assert!(matches!(error, StoreError::Version(_)) && error.to_string().contains("is damaged"), "{error}");
+    }
+}
+
+#[test]
 fn a_store_of_a_newer_release_is_refused_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");

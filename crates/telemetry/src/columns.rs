@@ -2,20 +2,22 @@
 //! interval, or went backwards in it, is a gap and never a zero.
 
 mod engine;
+mod glanced;
 mod host;
 mod pieces;
 
 pub use host::{CLIENT, SERVER};
 use pieces::seconds;
-use plimsoll_measurement::{Moment, Samples};
+use plimsoll_measurement::{Moment, Moments, Samples};
 
-use crate::look::Look;
+pub(crate) use self::glanced::{averaged, averaged_waits};
+use crate::look::{Glance, Look};
 
 /// Digits of a value that are kept: counters are no better, and records shall stay small.
 const DIGITS: usize = 6;
 
 /// The columns of these looks, with times after `from`; looks before it are left out but for the last one.
-pub(crate) fn of(looks: &[Look], from: Moment) -> Samples {
+pub(crate) fn of(looks: &[Look], glances: &[Glance], from: Moment) -> Samples {
     let first = looks.iter().rposition(|look| look.at <= from).unwrap_or(0);
     let looks = &looks[first.min(looks.len())..];
     // Two looks at one moment, as at an end that falls on a second, have nothing between them.
@@ -27,6 +29,7 @@ pub(crate) fn of(looks: &[Look], from: Moment) -> Samples {
     }
     let Some((start, rest)) = kept.split_first() else { return Samples::default() };
     let mut columns = engine::columns(&kept);
+    columns.extend(engine::waits(&kept));
     columns.extend(host::columns(&kept));
     for value in columns.iter_mut().flat_map(|column| &mut column.values) {
         *value = value.filter(|value| value.is_finite()).map(rounded);
@@ -37,8 +40,19 @@ pub(crate) fn of(looks: &[Look], from: Moment) -> Samples {
         started_seconds: seconds(from, start.at),
         seconds: rest.iter().map(|look| seconds(from, look.at)).collect(),
         columns,
+        moments: moments(glances, (start.at, rest.last().map_or(start.at, |last| last.at)), from),
         gaps: engine::gaps(&kept, from),
     }
+}
+
+/// What was seen after one look and up to another.
+fn moments(glances: &[Glance], (after, up_to): (Moment, Moment), from: Moment) -> Moments {
+    let within: Vec<&Glance> = glances.iter().filter(|glance| glance.at > after && glance.at <= up_to).collect();
+    let columns = engine::moments(&within);
+    if columns.is_empty() {
+        return Moments::default();
+    }
+    Moments { seconds: within.iter().map(|glance| rounded(seconds(from, glance.at))).collect(), columns }
 }
 
 fn rounded(value: f64) -> f64 {

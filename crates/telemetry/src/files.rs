@@ -145,7 +145,13 @@ mod tests {
             ..FileRow::default()
         };
         let window = Window { start: at(seconds), end: at(seconds) };
-        Look { at: at(seconds), engine: None, files: Some(Files { rows: vec![row], window }), host: None }
+        Look {
+            at: at(seconds),
+            engine: None,
+            seen: Vec::new(),
+            files: Some(Files { rows: vec![row], window }),
+            host: None,
+        }
     }
 
     fn near(value: Option<f64>, expected: f64) {

@@ -25,6 +25,7 @@ mod network;
 mod paced;
 mod pressure;
 mod process;
+mod run_queue;
 mod sampler;
 mod text;
 mod tree;

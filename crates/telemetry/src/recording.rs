@@ -14,13 +14,21 @@ use plimsoll_engine::foreign::shown;
 use plimsoll_engine::{Sampler, process};
 use plimsoll_measurement::{Ceiling, FileUse, Moment, Samples, Views};
 
-use crate::columns::{self, CLIENT, SERVER};
+use crate::columns::{self, CLIENT, SERVER, averaged, averaged_waits};
 use crate::host;
-use crate::look::Look;
+use crate::look::{Glance, Look};
 use crate::{ceilings, files};
 
 /// How often samplers are read, to begin with.
 pub const EVERY: Duration = Duration::from_secs(1);
+
+/// How often between two looks it is seen what sessions do at a moment.
+const GLANCES: u32 = 5;
+
+/// Each glance has its own place in its part of the second: those that are exactly as far apart would see all that comes every second,
+/// or half a second, at the same moment of it, each time or never. Multiples of the golden ratio fill the places evenly, whatever the
+/// period (Knuth, The Art of Computer Programming, 6.4, theorem S).
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// How much is told at a time while it goes on.
 const PART_EVERY: Duration = Duration::from_secs(30);
@@ -89,6 +97,7 @@ struct State {
     /// Not there while somebody looks: a server may take its time, and nobody waits for the lock meanwhile.
     sources: Option<Sources>,
     looks: Vec<Look>,
+    glances: Vec<Glance>,
     every: Duration,
     looked: u32,
     cpu_seconds: f64,
@@ -98,7 +107,14 @@ impl Recording {
     /// Takes the first look and begins to look again and again. Without a thread for that there is the last one besides.
     pub fn start(clock: &Arc<dyn Clock>, mut sources: Sources) -> Self {
         let (before, start) = (sources.views(), clock.now());
-        let state = State { sources: Some(sources), looks: Vec::new(), every: EVERY, looked: 0, cpu_seconds: 0.0 };
+        let state = State {
+            sources: Some(sources),
+            looks: Vec::new(),
+            glances: Vec::new(),
+            every: EVERY,
+            looked: 0,
+            cpu_seconds: 0.0,
+        };
         let shared =
             Arc::new(Shared { clock: Arc::clone(clock), over: AtomicBool::new(false), state: Mutex::new(state) });
         shared.look();
@@ -144,7 +160,7 @@ impl Recording {
         }
         let first = state.looks.iter().rposition(|look| look.at <= self.told).unwrap_or(0);
         self.told = last;
-        Some(columns::of(&state.looks[first..], from)).filter(|samples| !samples.is_empty())
+        Some(columns::of(&state.looks[first..], &state.glances, from)).filter(|samples| !samples.is_empty())
     }
 
     /// Takes the last look, unless one is under way at a server that doesn't answer; gives the samples since `from`.
@@ -160,7 +176,7 @@ impl Recording {
         };
         let state = self.shared.state.lock();
         Recorded {
-            samples: columns::of(&state.looks, from),
+            samples: columns::of(&state.looks, &state.glances, from),
             files: files::used(&state.looks, from),
             looks: state.looked,
             cpu_seconds: state.cpu_seconds,
@@ -182,12 +198,25 @@ impl Drop for Recording {
 impl Shared {
     fn work(&self) {
         let mut next = self.clock.now();
+        let mut place = 0.0;
         while !self.over.load(Ordering::Relaxed) {
             let (every, now) = (self.state.lock().every, self.clock.now());
+            let start = next;
             next = next.after(every);
             if next < now {
                 // Who takes longer than the pause has the pause all the same.
                 next = now.after(every);
+            }
+            for part in 0..GLANCES {
+                place = (place + GOLDEN).fract();
+                let at = start.after(every.mul_f64((f64::from(part) + place) / f64::from(GLANCES)));
+                if at < self.clock.now() || at >= next {
+                    continue;
+                }
+                self.clock.sleep_until(at);
+                if self.over.load(Ordering::Relaxed) || !self.glance() {
+                    break;
+                }
             }
             self.clock.sleep_until(next);
             if !self.over.load(Ordering::Relaxed) {
@@ -199,14 +228,21 @@ impl Shared {
     fn look(&self) {
         let Some(mut sources) = self.state.lock().sources.take() else { return };
         let before = process::thread_cpu_seconds();
-        let look = Look {
+        let mut look = Look {
             at: self.clock.now(),
             engine: sources.engine.as_mut().map(|engine| engine.sample().map_err(|error| error.message)),
+            seen: sources.engine.as_mut().map(|engine| engine.seen()).unwrap_or_default(),
             files: sources.engine.as_mut().and_then(|engine| engine.files()),
             host: sources.host.as_mut().map(host::Sampler::read),
         };
         let cost = process::thread_cpu_seconds() - before;
         let mut state = self.state.lock();
+        let last = state.looks.last().map(|look| look.at);
+        let since: Vec<&Glance> = state.glances.iter().rev().take_while(|glance| Some(glance.at) > last).collect();
+        if let Some(Ok(readings)) = &mut look.engine {
+            averaged(readings, &since);
+        }
+        look.seen = averaged_waits(&look.seen, &since);
         state.looked += 1;
         state.cpu_seconds += cost;
         state.looks.push(look);
@@ -218,7 +254,30 @@ impl Shared {
                 number % 2 == 1
             });
             state.every *= 2;
+            state.glances.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
         }
+    }
+
+    /// Sees what sessions do at this moment. False if there is nothing to be seen.
+    fn glance(&self) -> bool {
+        let Some(mut sources) = self.state.lock().sources.take() else { return true };
+        let before = process::thread_cpu_seconds();
+        let at = self.clock.now();
+        // The machine answers at once; a server that is stopped does not.
+        let stopped = sources.host.as_mut().and_then(|host| host.is_stopped(SERVER));
+        let seen = sources.engine.as_mut().and_then(|engine| Some((engine.glance()?, engine.seen())));
+        let cost = process::thread_cpu_seconds() - before;
+        let mut state = self.state.lock();
+        state.cpu_seconds += cost;
+        let is_there = seen.is_some();
+        if let Some((readings, seen)) = seen {
+            state.glances.push(Glance { at, readings: readings.unwrap_or_default(), seen, stopped });
+        }
+        state.sources = Some(sources);
+        is_there
     }
 }
 
@@ -260,6 +319,53 @@ mod tests {
         let reads = recorded.samples.column("data_reads").unwrap();
         assert_eq!(reads.values, [Some(7.0); 4]);
         assert_eq!((recorded.looks, recorded.elapsed_seconds), (5, 3.5));
+    }
+
+    /// An engine of whose sessions two wait for a lock at times: for 0.4 of each period.
+    struct Holding {
+        clock: Arc<dyn Clock>,
+        period: f64,
+        begin: f64,
+    }
+
+    impl Sampler for Holding {
+        fn sample(&mut self) -> Result<Vec<Reading>> {
+            self.glance().unwrap()
+        }
+
+        fn glance(&mut self) -> Option<Result<Vec<Reading>>> {
+            let is_held = |at: f64| (at / self.period - self.begin).rem_euclid(1.0) < 0.4;
+            let (waiting, window) = windowed(self.clock.as_ref(), || is_held(self.clock.now().as_nanos() as f64 / 1e9));
+            let value = if waiting { 2.0 } else { 0.0 };
+            Some(Ok(vec![Reading { metric: Counter::SessionsWaitingForLocks, value, window }]))
+        }
+
+        fn seen(&mut self) -> Vec<(String, f64)> {
+            vec![("Lock/tuple".to_owned(), 2.0)]
+        }
+    }
+
+    #[test]
+    fn what_comes_every_second_is_seen_as_often_as_it_is_there() {
+        for period in [0.2, 0.25, 0.5, 1.0, 2.0, 5.0] {
+            for begin in [0.0, 0.3, 0.6] {
+                let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
+                let _on_clock = enter(&clock, "test");
+                let engine: Box<dyn Sampler> = Box::new(Holding { clock: Arc::clone(&clock), period, begin });
+                let start = clock.now();
+                let recording = Recording::start(&clock, Sources { engine: Some(engine), host: None });
+                clock.sleep(Duration::from_secs(100));
+                let samples = recording.finish(start).samples;
+                assert_eq!(samples.seconds[..3], [1.0, 2.0, 3.0]);
+                let locks = samples.column("waiting_for_lock").unwrap();
+                let mean = locks.values.iter().flatten().sum::<f64>() / locks.values.len() as f64;
+                assert!(locks.momentary && (mean - 0.8).abs() <= 0.1, "every {period} s from {begin}: {mean}");
+                assert_eq!(samples.moments.seconds.len(), 100 * GLANCES as usize);
+                assert_eq!(samples.moments.columns[0].metric, "waiting_for_lock");
+                let by_name = samples.columns.iter().find(|column| column.of.as_deref() == Some("Lock/tuple")).unwrap();
+                assert!(by_name.values.iter().all(|value| (value.unwrap() - 2.0).abs() < 1e-6), "{by_name:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What was waited for and what files were read and written between two looks at cumulative views. What shows up between them counts
 //! from 0 (reference, A8), as an engine lists a wait or a file only once there was something to count. What was there and went
-//! backwards began anew in between, so that nothing is known of it; it is left out, and [`Growth::began_anew`] names it.
+//! backwards has lost something in between, so that nothing is known of it; it is left out, and [`Growth::got_less`] names it.
 
 use plimsoll_measurement::{FileDelta, FileRow, Name, WaitDelta, WaitRow};
 
@@ -9,15 +9,22 @@ use plimsoll_measurement::{FileDelta, FileRow, Name, WaitDelta, WaitRow};
 pub struct Growth<T> {
     /// What grew.
     pub rows: Vec<T>,
-    /// Names of what began anew: the server was restarted, or its statistics were reset.
-    pub began_anew: Vec<String>,
+    /// Names of what got less: the server was restarted, its statistics were reset, or some of what is summed up there is gone.
+    pub got_less: Vec<String>,
+    /// How many others had something before and have not got less.
+    pub went_on: usize,
 }
 
 impl<T> Growth<T> {
-    /// A sentence about what began anew, if anything did.
+    /// A sentence about what got less, if anything did. With a server or its statistics everything begins anew; a sum over the tables
+    /// that are there gets less by itself when one is dropped.
     pub fn warning(&self, what: &str) -> Option<String> {
-        let names = self.began_anew.join(", ");
-        let reason = "the server was restarted meanwhile, or its statistics were reset";
+        let names = self.got_less.join(", ");
+        let reason = if self.went_on > self.got_less.len() {
+            "some of what is summed up there is gone, as after a table was dropped"
+        } else {
+            "the server was restarted meanwhile, or its statistics were reset"
+        };
         (!names.is_empty()).then(|| format!("{what} can't be told for {names}: {reason}"))
     }
 }
@@ -35,9 +42,10 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
         let seconds = row.seconds - old.map_or(0.0, |old| old.seconds);
         let count = row.count.checked_sub(old.map_or(0, |old| old.count));
         let Some(count) = count.filter(|_| seconds >= 0.0) else {
-            growth.began_anew.push(row.name.clone());
+            growth.got_less.push(row.name.clone());
             continue;
         };
+        growth.went_on += usize::from(old.is_some_and(|old| old.count > 0));
         if seconds > 0.0 {
             let elapsed_percent = percent(seconds, elapsed_seconds);
             let wait = row.name.clone();
@@ -62,9 +70,11 @@ pub fn files(before: &[FileRow], after: &[FileRow], run: &str) -> Growth<FileDel
         let old = before.iter().find(|old| old.name == row.name && old.kind == row.kind);
         let file = row.name.replace(run, "run");
         let Some(grown) = Grown::of(old, row) else {
-            growth.began_anew.push(file);
+            growth.got_less.push(file);
             continue;
         };
+        let had = |old: &FileRow| [old.reads, old.writes].iter().flatten().any(|count| *count > 0);
+        growth.went_on += usize::from(old.is_some_and(had));
         if grown.counts.iter().flatten().any(|count| *count > 0) {
             growth.rows.push(grown.delta(file));
         }
@@ -178,12 +188,17 @@ mod tests {
     }
 
     #[test]
-    fn what_began_anew_is_named_and_never_negative() {
+    fn what_got_less_is_named_and_never_negative() {
         let found =
             waits(&[wait("lock", 9, 2.0), wait("cpu", 4, 1.0)], &[wait("lock", 2, 0.5), wait("cpu", 5, 2.0)], 4.0);
         assert_eq!(found.rows.iter().map(|row| row.wait.as_str()).collect::<Vec<_>>(), ["cpu"]);
-        assert_eq!(found.began_anew, ["lock"]);
+        assert_eq!(found.got_less, ["lock"]);
         assert!(found.warning("waits").unwrap().starts_with("waits can't be told for lock: the server was restarted"));
+        let others: Vec<WaitRow> = ["cpu", "io", "log"].map(|name| wait(name, 4, 1.0)).into();
+        let rows = |lock| [vec![lock], others.clone()].concat();
+        let found = waits(&rows(wait("lock", 9, 2.0)), &rows(wait("lock", 8, 2.5)), 4.0);
+        assert_eq!((&found.got_less[..], found.went_on), (&["lock".to_owned()][..], 3));
+        assert!(found.warning("waits").unwrap().contains("a table was dropped"));
         let file = |writes, stall| FileRow {
             name: "data".to_owned(),
             kind: "data",
@@ -193,7 +208,7 @@ mod tests {
         };
         for (before, after) in [(file(9, 1.0), file(3, 2.0)), (file(3, 2.0), file(9, 1.0))] {
             let found = files(&[before], &[after], "run");
-            assert_eq!((found.rows.len(), found.began_anew), (0, vec!["data".to_owned()]));
+            assert_eq!((found.rows.len(), found.got_less), (0, vec!["data".to_owned()]));
         }
     }
 

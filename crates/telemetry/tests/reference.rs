@@ -63,5 +63,5 @@ fn a_file_that_was_added_counts_in_full() {
     written.sort_unstable();
     assert_eq!(written, [("a.mdf", Some(50), Some(50 * 8192)), ("b.ndf", Some(30), Some(30 * 8192))]);
     assert!(found.rows.iter().all(|row| (row.write_latency_ms.unwrap() - 4.0).abs() < 1e-9));
-    assert_eq!(found.began_anew, Vec::<String>::new());
+    assert_eq!(found.got_less, Vec::<String>::new());
 }

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-pub use words::sentence;
+pub use words::{NO_TLS, sentence};
 
 /// The certificates that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

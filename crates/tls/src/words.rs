@@ -9,9 +9,16 @@ use rustls::Error;
 /// webpki's word for a certificate that calls itself an authority, which is how self-signed ones are often made.
 const AUTHORITY_S_OWN: &str = "CaUsedAsEndEntity";
 
+/// What is said of a peer whose bytes are none of TLS: a server of another kind, or one without it.
+pub const NO_TLS: &str = "it does not speak TLS";
+
 /// What is wrong, as a sentence without a full stop. What is not about the server's certificate is in rustls's words.
 pub fn sentence(error: &Error) -> String {
-    let Error::InvalidCertificate(error) = error else { return error.to_string() };
+    let error = match error {
+        Error::InvalidCertificate(error) => error,
+        Error::InvalidMessage(_) => return NO_TLS.to_owned(),
+        error => return error.to_string(),
+    };
     let what = match error {
         Expired | ExpiredContext { .. } => "has expired".to_owned(),
         NotValidYet | NotValidYetContext { .. } => "is not valid yet: compare the clocks of both machines".to_owned(),
@@ -62,5 +69,6 @@ mod tests {
         let own = Other(OtherError(std::sync::Arc::new(std::io::Error::other(AUTHORITY_S_OWN))));
         assert_eq!(of(own), "the server's certificate is self-signed: it calls itself an authority");
         assert_eq!(sentence(&Error::HandshakeNotComplete), Error::HandshakeNotComplete.to_string());
+        assert_eq!(sentence(&Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)), NO_TLS);
     }
 }

@@ -1,14 +1,18 @@
 //! Why there is not enough evidence, although limits were found or none was: a wrong verdict would be worse than none.
 
 use super::judged::Found;
+use super::means::Means;
 use super::model::{FULL_CPU, Model, parallel};
-use super::rules::{DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
+use super::neighbours;
+use super::rules::{BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
 
 /// The reason, if there is one. The first `named` of those found would be named.
 pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
     let bound = &found[..named];
-    turns(model)
+    stopped(model)
+        .or_else(|| turns(model))
+        .or_else(|| latches(model))
         .or_else(|| stalled(model, bound))
         .or_else(|| others(model, bound))
         .or_else(|| strangers(model, bound))
@@ -39,7 +43,7 @@ fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<Str
         let otherwise = model.gain_with(found, side * error)?;
         ((otherwise >= NAMED_PERCENT) != (named > 0)).then_some((found, error))
     })?;
-    let (waiting, looks) = (found.waiting?, model.means.intervals());
+    let (waiting, looks) = (found.waiting?, model.means.looks());
     Some(format!(
         "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}; these are too few looks to compute the gain from \
          {}; a longer run has more",
@@ -68,6 +72,19 @@ fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     ))
 }
 
+/// The server was stopped, as by a signal or a debugger, while nobody was answered: no limit of its own held it back then.
+fn stopped(model: &Model<'_>) -> Option<String> {
+    let whole = Means::plain(model.means.stretch());
+    let seen = whole.seen_in_silence(&["server_stopped"]).filter(|percent| *percent >= STOPPED_PERCENT)?;
+    let silent = whole.silent_percent()?;
+    Some(format!(
+        "in silences, {silent:.0} % of the time, {seen:.0} % of the server's processes were stopped, as by SIGSTOP or a debugger"
+    ))
+}
+
+/// Processes of the server that are stopped in a silence, in percent, so that it is the stop's.
+const STOPPED_PERCENT: f64 = 50.0;
+
 /// Most sessions wait for others, and the samples do not show what those wait for.
 fn turns(model: &Model<'_>) -> Option<String> {
     UNSEEN.iter().find_map(|(column, words, part)| {
@@ -76,10 +93,34 @@ fn turns(model: &Model<'_>) -> Option<String> {
     })
 }
 
-/// The CPUs are full, but of other programs' work. Whether that work gives way or holds up the server, and whether it
-/// would take more if there were more, is not seen.
+/// Most sessions wait for each other inside the server, for latches that nobody holds for long unless he waits for something himself.
+fn latches(model: &Model<'_>) -> Option<String> {
+    let waits = model.means.each_of("waiting");
+    let latches: Vec<_> = waits.iter().filter(|(name, _)| name.starts_with(LATCH)).collect();
+    let waiting: f64 = latches.iter().map(|(_, sessions)| sessions).sum();
+    let others = model.means.column("waiting_for_others").unwrap_or(0.0);
+    let (name, _) = latches.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (waiting.min(others) >= TURNS_PART * model.load.sessions).then(|| {
+        format!(
+            "{waiting:.1} of {:.0} sessions wait for each other inside the server ({name}); what those wait for that the others wait for \
+             is unknown",
+            model.load.sessions
+        )
+    })
+}
+
+/// PostgreSQL's kind of waits for short locks of its own.
+const LATCH: &str = "LWLock/";
+/// Part of the sessions from which such waits leave nothing to be said.
+const TURNS_PART: f64 = 0.2;
+
+/// The CPUs are full, but of other programs' work, and nobody says what the server's threads waited for a CPU.
 fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
-    let (cores, all) = model.others().filter(|(cores, all)| *cores >= OTHERS_PART * all)?;
+    let (cores, all) = neighbours::at_work(model.means, model.ceilings)?;
+    if neighbours::queued(model.means).is_some() {
+        // It is known what that cost.
+        return None;
+    }
     let doubtful = match named.iter().find(|found| found.rule.station() == Some(Station::Cpu)) {
         Some(cpu) => {
             let means = model.means.without("other_cpu");
@@ -135,6 +176,10 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
         let queued = station.map_or(0.0, |station| model.rate * model.network.time_at(station as usize));
         seen += waited.max(queued * model.means.moving);
     }
+    // What the server names is seen, although no limit that is watched would shorten it.
+    seen += model.means.column("waiting_for_others").unwrap_or(0.0);
+    // What is between client and server is known to be there.
+    seen += found.iter().find(|one| one.rule.limit == BETWEEN).and_then(|one| one.waiting).unwrap_or(0.0);
     let client = model.means.column("waiting_for_client").unwrap_or(0.0);
     let unseen = (busy - seen).min(sessions - seen - client);
     let gain = model.less_elsewhere(unseen * (1.0 - 1.0 / MORE));
@@ -149,15 +194,23 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
     }
     let disk = model.means.column("disk_busy").filter(|busy| *busy >= 1.0);
     let disk = disk.map_or(String::new(), |busy| format!("; the busiest disk was busy for {busy:.0} % of the time"));
-    Some(format!(
-        "of {busy:.1} sessions with a request under way, {unseen:.1} neither computed nor waited for anything that the samples show{disk}"
-    ))
+    let sees_waits = WAITS.iter().any(|(columns, _)| model.means.sum(columns).is_some());
+    let rest = format!("of {busy:.1} sessions with a request under way, {unseen:.1}");
+    let did = match (model.sees_cpu(), sees_waits) {
+        (true, true) => format!("{rest} neither computed nor waited for anything that the samples show"),
+        (true, false) => {
+            format!("{rest} did not compute; what they waited for is unknown, because the samples have no waits")
+        }
+        (false, true) => format!("{rest} waited for nothing that the samples show; whether they computed is unknown"),
+        (false, false) => format!(
+            "what {busy:.1} sessions with a request under way did is unknown: the samples have neither the server's CPU nor its waits"
+        ),
+    };
+    Some(did + &disk)
 }
 
 /// ... and that it may bind too is a doubt only where it brings this part.
 const SECOND_DOUBT_PART: f64 = 0.25;
-/// Part of the CPUs from which it is worth a word that others use them.
-const OTHERS_PART: f64 = 0.1;
 /// Part of the time from which a fifth faster storage is worth a word, in percent.
 const LEAST_STALLED_PERCENT: f64 = 20.0;
 /// Limits of storage, and those that are met by it.

@@ -69,6 +69,17 @@ impl<'a> Means<'a> {
         Self { still: length(&idle) / total, counted: moving, ..plain }
     }
 
+    /// What they are averages of.
+    pub fn stretch(&self) -> &'a Segment<'a> {
+        self.stretch
+    }
+
+    /// The part of the stretch in which nobody was answered, in percent.
+    pub fn silent_percent(&self) -> Option<f64> {
+        let (from, to) = self.stretch.between;
+        (to > from).then(|| 100.0 * silent_seconds(self.stretch.stalls, (from, to)) / (to - from))
+    }
+
     /// Each interval that counts by itself.
     pub fn each(&self) -> impl Iterator<Item = Self> {
         self.counted.iter().map(|at| self.one(*at))
@@ -87,6 +98,36 @@ impl<'a> Means<'a> {
         part.is_finite().then_some(part)
     }
 
+    /// The mean of these columns at the moments that fell into a silence: what is seen then is what the silence is for. `None` where they
+    /// were not seen at moments, or at none in a silence.
+    pub fn seen_in_silence(&self, metrics: &[&str]) -> Option<f64> {
+        let moments = &self.stretch.samples.moments;
+        let columns: Vec<_> =
+            moments.columns.iter().filter(|column| metrics.contains(&column.metric.as_str())).collect();
+        let (from, to) = self.stretch.between;
+        let is_silent = |at: f64| {
+            let is_in = |stall: &Stall| (stall.started_seconds..stall.started_seconds + stall.seconds).contains(&at);
+            (from..=to).contains(&at) && self.stretch.stalls.iter().any(is_in)
+        };
+        let silent = moments.seconds.iter().enumerate().filter(|(_, at)| is_silent(**at));
+        let seen = silent.filter_map(|(place, _)| {
+            columns.iter().filter_map(|column| column.values.get(place).copied().flatten()).reduce(|a, b| a + b)
+        });
+        summary::mean(&seen.collect::<Vec<_>>())
+    }
+
+    /// How often it was seen what sessions did in the time that counts.
+    pub fn looks(&self) -> usize {
+        let inside = |at: &&f64| {
+            self.counted.iter().any(|place| {
+                let (start, end) = self.interval(*place);
+                (start < **at) && (**at <= end)
+            })
+        };
+        let moments = self.stretch.samples.moments.seconds.iter().filter(inside).count();
+        if moments > 0 { moments } else { self.intervals() }
+    }
+
     /// Each interval of the samples by itself, those outside of the stretch too.
     pub fn each_of_all(&self) -> impl Iterator<Item = Self> {
         (0..self.stretch.samples.seconds.len()).map(|at| self.one(at))
@@ -100,6 +141,12 @@ impl<'a> Means<'a> {
     #[must_use]
     pub fn without(&self, metric: &'static str) -> Self {
         Self { hidden: Some(metric), counted: self.counted.clone(), ..*self }
+    }
+
+    /// The same with all columns.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        Self { hidden: None, counted: self.counted.clone(), ..*self }
     }
 
     /// How many intervals count.
@@ -121,6 +168,28 @@ impl<'a> Means<'a> {
             }
         }
         (known > 0.0 && known >= total / 2.0).then(|| sum / known)
+    }
+
+    /// In how many of the intervals a column is known, of how many, where it is not known in all.
+    pub fn gaps(&self, metric: &str) -> Option<(usize, usize)> {
+        let column = self.stretch.samples.column(metric)?;
+        let is_known = |at: &&usize| column.values.get(**at).is_some_and(Option::is_some);
+        let known = self.counted.iter().filter(is_known).count();
+        (known < self.counted.len()).then_some((known, self.counted.len()))
+    }
+
+    /// The means of the columns of this name, by what each is of.
+    pub fn each_of(&self, metric: &str) -> Vec<(&'a str, f64)> {
+        let columns = self.stretch.samples.columns.iter().filter(|column| column.metric == metric);
+        let known = columns.filter_map(|column| {
+            let values = self.counted.iter().map(|at| (column.values.get(*at).copied().flatten(), self.length(*at)));
+            let (sum, seconds) = values.fold((0.0, 0.0), |(sum, seconds), (value, length)| match value {
+                Some(value) => (sum + value * length, seconds + length),
+                None => (sum, seconds),
+            });
+            Some((column.of.as_deref()?, sum / seconds)).filter(|_| seconds > 0.0)
+        });
+        known.collect()
     }
 
     /// The sum of several columns' means, as far as they are known; `None` if none is.

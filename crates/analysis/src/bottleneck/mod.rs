@@ -11,7 +11,9 @@ mod doubt;
 mod judged;
 pub mod means;
 mod model;
+mod neighbours;
 pub mod network;
+mod outside;
 pub mod record;
 pub mod rules;
 mod usage;
@@ -31,6 +33,8 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     if means.intervals() == 0 {
         return Judged::abstain("the server and its machine were not sampled");
     }
+    // What gave way is not there, as far as the server is concerned.
+    let means = if neighbours::gave_way(&means, load) { means.without("other_cpu") } else { means };
     let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
         return Judged::abstain("the work done in each second is unknown");
     };
@@ -72,7 +76,11 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
 /// others to serve, as in a checkpoint.
 fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
     let plain = Means::plain(stretch);
-    let waited = plain.sum(&rules::DEVICES).unwrap_or(0.0);
+    // Where somebody looked into a silence, that decides; else all of the time does.
+    let waited = match plain.seen_in_silence(&rules::DEVICES) {
+        Some(seen) => seen * still,
+        None => plain.sum(&rules::DEVICES).unwrap_or(0.0),
+    };
     // Of limits of rates: memory that is full stays so.
     let rates = RULES.iter().filter(|rule| rule.station().is_some()).filter_map(|rule| highest(&plain, ceilings, rule));
     let most = rates.filter(|used| used.ceiling.is_some()).map(|used| used.part).fold(0.0, f64::max);

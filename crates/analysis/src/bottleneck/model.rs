@@ -4,8 +4,10 @@ use plimsoll_measurement::Ceiling;
 
 use super::judged::{Found, Load, Used};
 use super::means::{Means, ceiling};
+use super::neighbours;
 use super::network::Network;
-use super::rules::{Change, Counts, FASTER_CORES, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
+use super::outside;
+use super::rules::{BETWEEN, Change, Counts, FASTER_CORES, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
 use crate::summary;
@@ -55,6 +57,9 @@ impl<'a> Model<'a> {
     /// So on a full machine fewer sessions are seen to compute than there are cores at work for the server: that is no
     /// count of them.
     pub fn waiting(&self, rule: &Rule) -> Option<f64> {
+        if rule.limit == BETWEEN {
+            return outside::sessions(self.means, self.load, self.rate);
+        }
         let waiting = self.means.sum(rule.waits)?;
         let at_work = self.means.column("server_cpu").filter(|_| rule.station() == Some(Station::Cpu)).unwrap_or(0.0);
         (waiting >= at_work.min(self.load.sessions)).then_some(waiting)
@@ -101,6 +106,11 @@ impl<'a> Model<'a> {
     /// What a rule's change would bring, in percent, with this use and so many sessions that wait.
     fn gain(&self, rule: &Rule, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
         let gain_percent = match rule.change {
+            Change::More(Station::Cpu) => {
+                let gain = self.with_more(rule, Station::Cpu, used?);
+                // Nobody gains more than what he waited for: others may have filled the machine.
+                neighbours::most_gain_percent(self.means, self.load).map_or(gain, |most| gain.min(most))
+            }
             Change::More(station) => self.with_more(rule, station, used?),
             Change::Faster(station) => self.with_faster(station, waiting?)?,
             Change::Cheaper(station) => self.with_cheaper(station, waiting)?,
@@ -134,7 +144,7 @@ impl<'a> Model<'a> {
 
     /// CPUs at work for processes that are neither the server's nor ours, with all there are, where the server's CPUs are not its own.
     pub fn others(&self) -> Option<(f64, f64)> {
-        Some((self.means.column("other_cpu")?, ceiling(self.ceilings, MACHINE_CPU)?.value))
+        Some((self.means.whole().column("other_cpu")?, ceiling(self.ceilings, MACHINE_CPU)?.value))
     }
 
     /// Sessions of others that were at work on the server.
@@ -146,6 +156,11 @@ impl<'a> Model<'a> {
     pub fn computing(&self) -> f64 {
         let beside_queue = self.highest_of(Station::Cpu).and_then(|used| self.beside_queue(&used)).unwrap_or(0.0);
         self.rate * self.network.time_at(Station::Cpu as usize) + beside_queue
+    }
+
+    /// Whether anything is known of the CPU that sessions use.
+    pub fn sees_cpu(&self) -> bool {
+        self.highest_of(Station::Cpu).is_some()
     }
 
     /// Cores at work for the sessions beside the queue for them.

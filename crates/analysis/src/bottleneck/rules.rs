@@ -120,6 +120,9 @@ const fn percent(columns: &'static [&'static str]) -> Use {
 /// The limit of CPUs.
 pub const CPU: &str = "cpu";
 
+/// The limit of what is between client and server.
+pub const BETWEEN: &str = "network";
+
 /// The ceiling of CPUs that the server shares with everybody on its machine.
 pub const MACHINE_CPU: &str = "machine_cpu";
 
@@ -133,12 +136,12 @@ const LOG_WRITES: [(&str, &str); 2] =
     [("log_write_latency", "a write of the log"), ("disk_write_latency", "a write of the disk")];
 
 /// All limits. The order is that in which they are told where they cost the same.
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 13] = [
     Rule {
         uses: &[
             part(&["cpu"], "cpu"),
             part(&["server_cpu"], "cpu"),
-            part(&["server_cpu", "client_cpu", "other_cpu", "kernel_cpu"], MACHINE_CPU),
+            part(&["server_cpu", "client_cpu", "other_cpu", "kernel_cpu", "stolen_cpu"], MACHINE_CPU),
             percent(&["cpu_percent"]),
         ],
         waits: &["on_cpu"],
@@ -223,6 +226,12 @@ pub const RULES: [Rule; 12] = [
         waits: &["waiting_for_worker"],
         ..rule("workers", "workers", "a worker for every session", Change::Without(0.0))
     },
+    rule(
+        BETWEEN,
+        "the way between client and server",
+        "a network, proxy or pool that takes 20 % less of the time",
+        Change::Without(0.8),
+    ),
     Rule {
         uses: &[part(&["client_cpu"], "client_cpu")],
         waits: &["waiting_for_client"],

@@ -1,6 +1,6 @@
 //! Constructed segments: one limit, two, none, and too little evidence.
 
-use plimsoll_measurement::{SampleColumn, Samples, Stall};
+use plimsoll_measurement::{Moments, SampleColumn, Samples, Stall};
 
 use super::*;
 
@@ -288,8 +288,18 @@ fn time_of_which_nothing_is_seen_is_not_nothing() {
     let reason = of(&[("client_cpu", 0.4), ("disk_busy", 55.0)]).unwrap();
     assert_eq!(
         reason,
-        "of 1.0 sessions with a request under way, 0.6 neither computed nor waited for anything that the samples show; the busiest disk was busy for 55 % of the time"
+        "of 1.0 sessions with a request under way, 0.6 did not compute; what they waited for is unknown, because the samples have no waits; the busiest disk was busy for 55 % of the time"
     );
+    let reason = of(&[("client_cpu", 0.4), ("waiting_for_lock", 0.01)]).unwrap();
+    let neither = "0.6 neither computed nor waited for anything that the samples show";
+    assert!(reason.ends_with(neither), "{reason}");
+    let reason = of(&[("waiting_for_lock", 0.01)]).unwrap();
+    assert!(
+        reason.ends_with("1.0 waited for nothing that the samples show; whether they computed is unknown"),
+        "{reason}"
+    );
+    let reason = of(&[]).unwrap();
+    assert!(reason.starts_with("what 1.0 sessions with a request under way did is unknown"), "{reason}");
     assert_eq!(of(&[("client_cpu", 0.95)]), None);
     assert_eq!(of(&[("client_cpu", 0.4), ("sleeping", 0.6)]), None);
     // The machine may have seen it.
@@ -416,4 +426,145 @@ fn what_is_named_is_proven_before_a_device_that_stood_still() {
     let evidence = words::evidence(&model, &judged, false);
     assert!(evidence[0].starts_with("data I/Os a second stood at"), "{evidence:?}");
     assert!(evidence.iter().any(|one| one.contains("while active sessions waited for a device")), "{evidence:?}");
+}
+
+/// A log that is half of the limit, on a machine of which others use the rest.
+fn beside_others(queued: Option<f64>, others: f64) -> Judged {
+    let mut columns = vec![
+        ("waiting_for_log_write", 6.0),
+        ("server_cpu", 0.3),
+        ("client_cpu", 0.1),
+        ("other_cpu", others),
+        ("kernel_cpu", 0.0),
+    ];
+    columns.extend(queued.map(|queued| ("server_cpu_queue", queued)));
+    judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0)], &closed(8.0), &STEADY)
+}
+
+#[test]
+fn neighbours_cost_what_threads_waited_for_a_core() {
+    let reason = beside_others(None, 1.6).abstained.unwrap();
+    assert!(reason.contains("whether they slowed the server is unknown"), "{reason}");
+    let gave_way = beside_others(Some(0.02), 1.6);
+    assert_eq!(gave_way.limits(), Some(vec!["log_write"]), "{gave_way:?}");
+    let told = "other processes used 1.6 of 2 cores; on average 0.02 threads of the server and the client waited for a core, so they did not slow it";
+    assert!(gave_way.evidence.iter().any(|sentence| sentence == told), "{:?}", gave_way.evidence);
+    let fought = beside_others(Some(1.5), 1.6);
+    assert!(fought.limits().unwrap().contains(&"cpu"), "{fought:?}");
+    // They took nearly all of the machine, and the server hardly waited for it.
+    let hardly = beside_others(Some(0.43), 1.6);
+    assert_eq!(hardly.limits(), Some(vec!["log_write"]), "{hardly:?}");
+}
+
+#[test]
+fn a_quota_of_the_servers_own_is_what_it_is_held_to() {
+    let of = |throttled: f64| {
+        let columns = [
+            ("server_cpu", 0.478),
+            ("client_cpu", 0.2),
+            ("other_cpu", 1.3),
+            ("kernel_cpu", 0.01),
+            ("server_cpu_queue", 6.0),
+            ("server_throttled", throttled),
+        ];
+        judged(&columns, &[("cpu", 0.5), ("machine_cpu", 2.0)], &closed(8.0), &STEADY)
+    };
+    let held = of(98.0);
+    assert_eq!(held.limits(), Some(vec!["cpu"]), "{held:?}");
+    assert!(
+        held.evidence[0].starts_with("CPU stood at 95.6 % of the limit on average: 0.478 of 0.5 cores"),
+        "{held:?}"
+    );
+    assert!(of(0.0).evidence[0].starts_with("CPU of the whole machine"));
+}
+
+#[test]
+fn what_is_neither_at_the_server_nor_at_the_client_is_between_them() {
+    let of = |columns: &[(&str, f64)]| {
+        let seen = [("server_cpu", 0.2), ("client_cpu", 0.1), ("server_cpu_queue", 0.01), ("client_cpu_queue", 0.0)];
+        let load = Load { busy: Some(7.9), client: Some(0.02), ..closed(8.0) };
+        judged(&[&seen, columns].concat(), &[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)], &load, &STEADY)
+    };
+    let between = of(&[("on_cpu", 0.2), ("waiting_for_log_write", 0.5)]);
+    assert_eq!(between.limits(), Some(vec!["network"]), "{between:?}");
+    let told = "of 8 sessions had a request under way that neither the server nor the client worked on";
+    assert!(between.evidence.iter().any(|sentence| sentence.contains(told)), "{:?}", between.evidence);
+    // The server shows what they wait for.
+    assert_eq!(of(&[("on_cpu", 0.2), ("waiting_for_log_write", 7.4)]).limits(), Some(vec!["log_write"]));
+    assert_eq!(of(&[("on_cpu", 0.2), ("waiting_for_others", 7.4)]).limits(), Some(vec![]));
+}
+
+/// Samples of what was seen at ten moments.
+fn at_moments(seconds: &[f64; 10], columns: &[(&str, &[f64])]) -> Samples {
+    let mut samples = samples(&[]);
+    let column = |(metric, values): &(&str, &[f64])| SampleColumn {
+        metric: (*metric).to_owned(),
+        momentary: true,
+        values: values.iter().copied().map(Some).collect(),
+        ..SampleColumn::default()
+    };
+    samples.columns = columns.iter().map(column).collect();
+    samples.moments = Moments { seconds: seconds.into(), columns: samples.columns.clone() };
+    samples
+}
+
+/// Somebody else holds a row for 0.4 of each half second. Looks in the rest see the log being written.
+#[test]
+fn a_silence_is_what_was_seen_in_it() {
+    let stalls: Vec<Stall> =
+        (0..20).map(|at| Stall { started_seconds: f64::from(at) / 2.0 + 0.05, seconds: 0.4 }).collect();
+    let of = |locks: &[f64; 10], log: &[f64; 10]| {
+        // Eight at the end of a second and two in a silence.
+        let seconds = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 8.7, 9.7];
+        let samples = at_moments(&seconds, &[("waiting_for_lock", locks), ("waiting_for_log_write", log)]);
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &stalls };
+        judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0)).limits()
+    };
+    // The eight see none of the locks, and the two see nothing else.
+    let (locks, log) =
+        ([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 8.0, 8.0], [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 0.0, 0.0]);
+    assert!(!of(&locks, &log).unwrap_or_default().contains(&"device"));
+    assert_eq!(of(&[0.0; 10], &[8.0; 10]).unwrap()[0], "device");
+}
+
+#[test]
+fn a_server_that_was_stopped_is_said() {
+    let stalls = [Stall { started_seconds: 2.5, seconds: 4.0 }];
+    let seconds = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
+    let (stopped, log) = ([0.0, 0.0, 100.0, 100.0, 100.0, 100.0, 0.0, 0.0, 0.0, 0.0], [6.0; 10]);
+    let samples = at_moments(&seconds, &[("server_stopped", &stopped), ("waiting_for_log_write", &log)]);
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &stalls };
+    let reason = judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0)).abstained.unwrap();
+    assert_eq!(
+        reason,
+        "in silences, 40 % of the time, 100 % of the server's processes were stopped, as by SIGSTOP or a debugger"
+    );
+}
+
+#[test]
+fn waits_have_the_engines_names() {
+    let mut samples = samples(&[("waiting_for_others", 6.0), ("on_cpu", 0.1)]);
+    let column = |name: &str, sessions: f64| SampleColumn {
+        metric: "waiting".to_owned(),
+        of: Some(name.to_owned()),
+        momentary: true,
+        values: vec![Some(sessions); 10],
+        ..SampleColumn::default()
+    };
+    let judge_with = |samples: &Samples| {
+        let stretch = Segment { samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+        judge(&stretch, &ceilings(&[("cpu", 2.0)]), &Load { busy: Some(7.0), ..closed(8.0) })
+    };
+    let mut latched = samples.clone();
+    samples.columns.push(column("Extension/Pause", 6.0));
+    let judged = judge_with(&samples);
+    assert_eq!(judged.limits(), Some(vec![]), "{judged:?}");
+    let told = "of 8 sessions, on average so many waited inside the server for: Extension/Pause (6)";
+    assert!(judged.evidence.iter().any(|sentence| sentence == told), "{:?}", judged.evidence);
+    latched.columns.push(column("LWLock/BufferContent", 6.0));
+    let reason = judge_with(&latched).abstained.unwrap();
+    assert!(
+        reason.starts_with("6.0 of 8 sessions wait for each other inside the server (LWLock/BufferContent)"),
+        "{reason}"
+    );
 }

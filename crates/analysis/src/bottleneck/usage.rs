@@ -4,7 +4,7 @@ use plimsoll_measurement::Ceiling;
 
 use super::judged::Used;
 use super::means::{Means, ceiling};
-use super::rules::{Counts, NETWORK, RULES, Rule, Station, Use};
+use super::rules::{CPU, Counts, NETWORK, RULES, Rule, Station, Use};
 
 /// The highest use of a station by all limits that lie there; by those of the last resort only where there is no other.
 pub(super) fn part_of_station(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<f64> {
@@ -30,7 +30,7 @@ pub(super) fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> O
     };
     let among = |counts: &dyn Fn(Counts) -> bool| {
         let known = rule.uses.iter().filter(|of| counts(of.counts)).filter_map(|of| used(means, ceilings, of));
-        known.reduce(|first, next| if first.part >= ALIKE * next.part { first } else { next })
+        known.reduce(|first, next| if first.part >= ALIKE * next.part || is_held(means, &first) { first } else { next })
     };
     let of_ours = |counts| counts == Counts::Always || (counts == Counts::WhereMostWait && is_first());
     among(&of_ours).or_else(|| among(&|counts| counts == Counts::WithoutBetter))
@@ -39,6 +39,15 @@ pub(super) fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> O
 /// Of uses that differ by no more than this, the one that is listed first counts. It is nearest to the server: a limit
 /// of its own is not hidden behind a machine that is full as well.
 const ALIKE: f64 = 0.97;
+
+/// Whether a quota of the server's own held it back, whatever the machine did for others meanwhile.
+fn is_held(means: &Means<'_>, used: &Used) -> bool {
+    let is_own = used.ceiling.as_ref().is_some_and(|ceiling| ceiling.resource == CPU);
+    is_own && means.column("server_throttled").is_some_and(|percent| percent >= HELD_PERCENT)
+}
+
+/// Periods in which a quota of CPU was used up, in percent of those in which somebody wanted to run, from which on it held him back.
+const HELD_PERCENT: f64 = 25.0;
 
 /// How far a ceiling is used, where both are known.
 pub(super) fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {

@@ -2,7 +2,8 @@
 
 use super::judged::{Found, Judged, Used, is_shown};
 use super::model::Model;
-use super::rules::{CPU, Change, FASTER_CORES, MACHINE_CPU};
+use super::neighbours;
+use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, MACHINE_CPU};
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{format_significant, tenths};
 
@@ -72,6 +73,8 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             tenths(*gain)
         ));
     }
+    sentences.extend(beside(model));
+    sentences.extend(by_name(model));
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
         sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
     }
@@ -109,6 +112,7 @@ fn whose(model: &Model<'_>) -> String {
         ("client_cpu", if has_server { "our client's" } else { "this process's" }),
         ("other_cpu", "other processes'"),
         ("kernel_cpu", "the kernel's own"),
+        ("stolen_cpu", "taken by the machine's host"),
     ];
     let known = users.iter().filter_map(|(column, whose)| Some((model.means.column(column)?, whose)));
     let parts: Vec<String> = known
@@ -118,26 +122,67 @@ fn whose(model: &Model<'_>) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
+/// What sessions waited for by the server's own names, the longest first.
+fn by_name(model: &Model<'_>) -> Option<String> {
+    let mut waits = model.means.each_of("waiting");
+    waits.retain(|(_, sessions)| *sessions >= LEAST_WAITING);
+    waits.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let told: Vec<String> =
+        waits.iter().take(MOST_NAMES).map(|(name, sessions)| format!("{name} ({})", number(*sessions))).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "of {} sessions, on average so many waited inside the server for: {}",
+            number(model.load.sessions),
+            told.join(", ")
+        )
+    })
+}
+
+/// Names of waits in a sentence.
+const MOST_NAMES: usize = 4;
+
+/// What other programs on the machine used, and what that cost the server.
+fn beside(model: &Model<'_>) -> Option<String> {
+    let (cores, all) = neighbours::at_work(model.means, model.ceilings)?;
+    let waited = neighbours::queued(model.means)?;
+    let cost = if neighbours::gave_way(model.means, model.load) {
+        "so they did not slow it"
+    } else {
+        "with theirs and its own work"
+    };
+    Some(format!(
+        "other processes used {} of {} cores; on average {} threads of the server and the client waited for a core, {cost}",
+        number(cores),
+        number(all),
+        number(waited)
+    ))
+}
+
 /// How far a limit was used.
 fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     let percent = number(100.0 * used.part);
     let words = one.rule.words;
+    // What stood still for a part of the time was used for the rest of it, and the percentage is of that.
+    let value = number(used.value / model.means.moving);
+    let when = if model.means.still >= LEAST_STILL { "while work was done" } else { "on average" };
+    let when = match one.rule.uses.iter().flat_map(|of| of.columns).find_map(|column| model.means.gaps(column)) {
+        Some((known, all)) if known > 0 => format!("{when}, as far as {known} of {all} intervals tell"),
+        _ => when.to_owned(),
+    };
     match &used.ceiling {
         Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => format!(
-            "{words} of the whole machine stood at {percent} % on average: {} of {} {}{}",
-            number(used.value),
+            "{words} of the whole machine stood at {percent} % {when}: {value} of {} {}{}",
             number(ceiling.value),
             ceiling.unit,
             whose(model)
         ),
         Some(ceiling) => format!(
-            "{words} stood at {percent} % of the limit on average: {} of {} {} ({})",
-            number(used.value),
+            "{words} stood at {percent} % of the limit {when}: {value} of {} {} ({})",
             number(ceiling.value),
             ceiling.unit,
             ceiling.source
         ),
-        None => format!("{words} stood at {percent} % of the limit on average, as the engine or the machine says"),
+        None => format!("{words} stood at {percent} % of the limit {when}, as the engine or the machine says"),
     }
 }
 
@@ -158,7 +203,7 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
     let what = waited_for(one.rule.limit)?;
     // Sessions that are counted when somebody looks.
-    let looks = model.means.chance(one.rule.waits).map(|_| format!(", in {} looks", model.means.intervals()));
+    let looks = model.means.chance(one.rule.waits).map(|_| format!(", in {} looks", model.means.looks()));
     let sessions = number(model.load.sessions);
     Some(format!("{} of {sessions} sessions {what} on average{}", number(waiting), looks.unwrap_or_default()))
 }
@@ -172,6 +217,7 @@ pub(super) fn waited_for(limit: &str) -> Option<&'static str> {
         "locks" => "waited for locks of other sessions",
         "workers" => "waited for a worker",
         "client" => "waited for the client",
+        BETWEEN => "had a request under way that neither the server nor the client worked on",
         _ => return None,
     })
 }

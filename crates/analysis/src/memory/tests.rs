@@ -174,6 +174,15 @@ fn a_disturbed_set_below_the_knee_is_said() {
     assert_eq!((pooled.low, pooled.clean_below), (96 * MB, true));
 }
 
+#[test]
+fn a_larger_set_misses_no_smaller_a_share_unless_something_else_used_the_cache() {
+    let set = |mb: u64, percent: u64| SetMisses { set_bytes: mb * MB, miss_pages: percent, set_pages: 100 };
+    let of = |sets: &[SetMisses]| fall(sets).map(|(one, two)| (one.bytes / MB, two.bytes / MB));
+    assert_eq!(of(&[set(64, 0), set(80, 30), set(72, 25), set(96, 28), set(128, 60)]), None);
+    assert_eq!(of(&[set(64, 0), set(80, 40), set(96, 20), set(128, 60)]), Some((80, 96)));
+    assert_eq!(of(&[]), None);
+}
+
 /// S2 in the reference has 2,560 MB; the engine uses 5 % for itself and stops at 96 %.
 #[test]
 fn the_slope_gives_the_limit() {

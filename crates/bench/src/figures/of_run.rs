@@ -1,6 +1,6 @@
 //! The figures of a whole run, by its steps.
 
-use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_measurement::{Point, Repetition, RunRecord, Verdict};
 
 use super::series::{Measured, Series};
 use crate::definition::Definition;
@@ -8,15 +8,24 @@ use crate::step::kind::Step;
 
 /// The values behind the figures of a run, by repetition, the headline of its first step first. Only complete repetitions count.
 /// A series without values has the reason why.
-pub fn series(steps: &[Step], repetitions: &[Repetition], (page_bytes, scale): (u64, u64)) -> Vec<Series> {
-    let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
-    let of_steps = steps.iter().flat_map(|step| {
-        let named = (steps.len() > 1).then_some(step.name);
-        let own = |point: &&Point| named.is_none() || point.phase.as_deref() == named;
-        let points = complete.iter().map(|repetition| repetition.points.iter().filter(own).collect()).collect();
-        (step.figures)(&Measured { repetitions: complete.clone(), points, page_bytes, scale })
-    });
+pub fn series(steps: &[Step], repetitions: &[Repetition], sizes: (u64, u64)) -> Vec<Series> {
+    let of_steps = steps.iter().flat_map(|step| (step.figures)(&measured(step, steps.len(), repetitions, sizes)));
     of_steps.filter(|series| !series.values.is_empty() || series.absent.is_some()).collect()
+}
+
+/// The verdict of a step that finds its limit by itself, where it is the first: the headline is its.
+pub(crate) fn own_verdict(steps: &[Step], repetitions: &[Repetition], sizes: (u64, u64)) -> Option<Verdict> {
+    let step = steps.first()?;
+    (step.verdict)(&measured(step, steps.len(), repetitions, sizes))
+}
+
+/// What a step of several measured in the complete repetitions.
+fn measured(step: Step, steps: usize, repetitions: &[Repetition], (page_bytes, scale): (u64, u64)) -> Measured<'_> {
+    let repetitions: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
+    let named = (steps > 1).then_some(step.name);
+    let own = |point: &&Point| named.is_none() || point.phase.as_deref() == named;
+    let points = repetitions.iter().map(|repetition| repetition.points.iter().filter(own).collect()).collect();
+    Measured { repetitions, points, page_bytes, scale }
 }
 
 /// The values behind the figures of a stored run. If this release can't read its definition, those that its record has.

@@ -52,14 +52,15 @@ pub(super) fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<Strin
                 Ok(gone) => removed += u32::from(gone),
                 // Another user's leftovers must not stand in our way.
                 Err(error) => {
-                    warnings.push(format!("{} of a killed run could not be removed: {error}", status.workspace));
+                    warnings
+                        .push(format!("{} of a run that has ended could not be removed: {error}", status.workspace));
                 }
             }
         }
     }
     if removed > 0 {
         warnings.push(format!(
-            "leftovers of {removed} killed run{} were removed first",
+            "what {removed} run{} that had ended left behind was removed first",
             if removed == 1 { "" } else { "s" }
         ));
     }

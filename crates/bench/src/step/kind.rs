@@ -6,7 +6,7 @@ use std::ops::Deref;
 use plimsoll_analysis::ladder::Anchor;
 use plimsoll_engine::work::{Expected, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Need, Result, Workspace};
-use plimsoll_measurement::{CpuTable, Repetition, RunRecord};
+use plimsoll_measurement::{CpuTable, Repetition, RunRecord, Verdict};
 
 use super::context::{Context, Keep};
 use crate::figures::series::{Measured, Series};
@@ -22,6 +22,8 @@ pub struct StepKind {
     pub measure: fn() -> Measures,
     /// The figures of what it measured, the headline first.
     pub figures: fn(&Measured<'_>) -> Vec<Series>,
+    /// What bound, of a step that looks for one limit and finds it in its points.
+    pub verdict: fn(&Measured<'_>) -> Option<Verdict>,
     /// Why repetitions that all came to their end are no result.
     pub invalid: fn(&Parameters, &[Repetition]) -> Option<Error>,
     /// What the figures should be, where the target or the step knows: [`Ask`] is the target, which knows its own limits.
@@ -65,6 +67,7 @@ impl StepKind {
             parameters,
             measure,
             figures,
+            verdict: |_| None,
             invalid: |_, _| None,
             expects: |_, _| Ok(Vec::new()),
             space_bytes: |_, _| 0,

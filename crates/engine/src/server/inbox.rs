@@ -10,10 +10,17 @@ pub const KEPT_BYTES: usize = 8 * 1024;
 pub const MOST_FROM_A_STRANGER: usize = 64 * 1024;
 /// Bytes of a message after the log-in.
 pub const MOST_OF_A_MESSAGE: usize = 64 * 1024 * 1024;
-/// Bytes by which the buffers of all sessions together may grow.
+/// Bytes up to which a buffer doubles.
+const SMALL: usize = 256 * 1024;
+/// Bytes of a buffer for more than that: a little more than the largest piece of memory that the C library keeps for the next one when
+/// it is given back (32 MiB, `M_MMAP_THRESHOLD` of mallopt(3)). Only what comes in takes memory of it.
+const LARGE: usize = 33 * 1024 * 1024;
+/// Bytes that are read beyond a message that is waited for.
+const AHEAD: usize = 64 * 1024;
+/// Bytes that the buffers of all sessions together may hold.
 const MOST_OF_ALL: usize = 128 * 1024 * 1024;
 
-/// By how much all buffers together have grown.
+/// What all buffers together hold or have held since they were last given back.
 static GROWN: AtomicUsize = AtomicUsize::new(0);
 
 /// The buffer.
@@ -30,20 +37,25 @@ pub struct Inbox {
 impl Default for Inbox {
     /// For a peer that has proved nothing yet.
     fn default() -> Self {
-        Self { buffer: vec![0; KEPT_BYTES], start: 0, end: 0, most: MOST_FROM_A_STRANGER, growth: Growth(0) }
+        Self { buffer: vec![0; KEPT_BYTES], start: 0, end: 0, most: MOST_FROM_A_STRANGER, growth: Growth::default() }
     }
 }
 
-/// Bytes by which a buffer has grown, among those of all.
-#[derive(Debug)]
+/// Bytes that a buffer has held, among those of all.
+#[derive(Debug, Default)]
 struct Growth(usize);
 
 impl Growth {
-    /// From now on it is so many.
-    fn becomes(&mut self, bytes: usize) -> io::Result<()> {
-        let before = GROWN.fetch_add(bytes, Ordering::Relaxed);
-        GROWN.fetch_sub(std::mem::replace(&mut self.0, bytes), Ordering::Relaxed);
-        if before.saturating_add(bytes) > MOST_OF_ALL && bytes > MOST_FROM_A_STRANGER {
+    /// It holds so many.
+    #[inline]
+    fn reaches(&mut self, bytes: usize) -> io::Result<()> {
+        if bytes <= KEPT_BYTES.max(self.0) {
+            return Ok(());
+        }
+        let more = bytes - self.0;
+        let before = GROWN.fetch_add(more, Ordering::Relaxed);
+        self.0 = bytes;
+        if before.saturating_add(more) > MOST_OF_ALL && bytes > MOST_FROM_A_STRANGER {
             return Err(too_much("answers to all sessions together", MOST_OF_ALL));
         }
         Ok(())
@@ -61,6 +73,34 @@ impl Drop for Growth {
 pub fn too_much(what: &str, most: usize) -> io::Error {
     let most = if most >= 1 << 20 { format!("{} MB", most >> 20) } else { format!("{} kB", most >> 10) };
     io::Error::new(io::ErrorKind::InvalidData, format!("{what} would take more than {most}"))
+}
+
+/// A message that comes in pieces, put together.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    bytes: Vec<u8>,
+    growth: Growth,
+}
+
+impl Gathered {
+    /// Adds what was taken from an inbox.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] if that is more than we take.
+    pub fn add(&mut self, inbox: &Inbox, taken: Range<usize>) -> io::Result<()> {
+        inbox.admit(self.bytes.len() + taken.len())?;
+        self.put(inbox.at(taken))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let length = self.bytes.len() + bytes.len();
+        self.growth.reaches(length)?;
+        if length > self.bytes.capacity() {
+            self.bytes.reserve_exact(length.max(LARGE) - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
 }
 
 impl Inbox {
@@ -102,12 +142,12 @@ impl Inbox {
     ///
     /// # Errors
     /// If that is more than we keep.
-    pub fn put_before(&mut self, mut whole: Vec<u8>) -> io::Result<Range<usize>> {
-        let length = whole.len();
-        whole.extend_from_slice(self.held());
-        self.growth.becomes(whole.len().saturating_sub(KEPT_BYTES))?;
-        (self.start, self.end) = (length, whole.len());
-        self.buffer = whole;
+    pub fn put_before(&mut self, mut whole: Gathered) -> io::Result<Range<usize>> {
+        let length = whole.bytes.len();
+        whole.put(self.held())?;
+        let Gathered { bytes, growth } = whole;
+        (self.start, self.end) = (length, bytes.len());
+        (self.buffer, self.growth) = (bytes, growth);
         Ok(0..length)
     }
 
@@ -123,18 +163,21 @@ impl Inbox {
             (self.start, self.end) = (0, 0);
         }
         self.admit(wanted)?;
-        if self.start + wanted > self.buffer.len() {
+        // Neither is a large buffer filled to its end for the sake of small messages.
+        let is_late = self.start >= SMALL && self.end - self.start <= SMALL;
+        if is_late || self.start + wanted > self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
             if self.end == self.buffer.len() {
-                let bytes = wanted.min(2 * self.end);
-                self.growth.becomes(bytes - KEPT_BYTES)?;
-                self.buffer.reserve_exact(bytes - self.buffer.len());
-                self.buffer.resize(bytes, 0);
+                let bytes = if self.end < SMALL { wanted.min(2 * self.end) } else { wanted.max(LARGE) };
+                let mut buffer = vec![0; bytes];
+                buffer[..self.end].copy_from_slice(&self.buffer);
+                self.buffer = buffer;
             }
         }
+        let room = (self.start + wanted).max(self.end + AHEAD).min(self.buffer.len());
         let count = loop {
-            match read(&mut self.buffer[self.end..]) {
+            match read(&mut self.buffer[self.end..room]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read?,
             }
@@ -143,7 +186,7 @@ impl Inbox {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it"));
         }
         self.end += count;
-        Ok(())
+        self.growth.reaches(self.end)
     }
 
     /// Gives memory back that a large answer took.
@@ -184,7 +227,7 @@ mod tests {
         inbox.trust();
         take(&mut inbox, 1 << 20).unwrap();
         // What is promised takes no memory.
-        assert!(inbox.fill(1 << 31, |_| Ok(1)).is_err() && inbox.buffer.len() <= 1 << 20);
+        assert!(inbox.fill(1 << 31, |_| Ok(1)).is_err() && inbox.growth.0 <= 1 << 20);
         inbox.shrink();
         assert!(inbox.fill(1 << 20, |_| Ok(1)).is_ok());
     }
@@ -207,5 +250,33 @@ mod tests {
         let mut inbox = Inbox::default();
         inbox.trust();
         take(&mut inbox, MOST_OF_A_MESSAGE / 2).unwrap();
+        drop(inbox);
+        assert_eq!(GROWN.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_message_in_pieces_counts_once() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inbox = Inbox::default();
+        inbox.trust();
+        let mut whole = Gathered::default();
+        for number in 1..=3_u8 {
+            while inbox.held().len() < 16 << 20 {
+                let more = (16 << 20) - inbox.held().len();
+                let read = |room: &mut [u8]| {
+                    room.fill(number);
+                    Ok(room.len().min(more))
+                };
+                inbox.fill(16 << 20, read).unwrap();
+            }
+            let taken = inbox.take(16 << 20);
+            whole.add(&inbox, taken).unwrap();
+        }
+        let all = inbox.put_before(whole).unwrap();
+        let ends: Vec<u8> = [0, 16 << 20, (48 << 20) - 1].into_iter().map(|at| inbox.at(all.clone())[at]).collect();
+        assert_eq!((all.len(), ends), (48 << 20, vec![1, 2, 3]));
+        assert!(GROWN.load(Ordering::Relaxed) < 70 << 20);
+        inbox.shrink();
+        assert_eq!(GROWN.load(Ordering::Relaxed), 0);
     }
 }

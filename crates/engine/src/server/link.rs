@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::canceller::Canceller;
 use super::errors::{ANOTHER_SERVER, another_protocol, lost, sentence, too_slow, unreachable};
 use super::stream::Stream;
+use super::tls::NO_TLS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Cancel, Traffic};
 
@@ -54,7 +55,10 @@ impl Refused {
             return Self::Wire(error);
         }
         let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
-        Self::Error(unsafe_line(&of_tls.map_or_else(|| error.to_string(), plimsoll_tls::sentence)))
+        match of_tls.map_or_else(|| error.to_string(), plimsoll_tls::sentence) {
+            why if why == NO_TLS => Self::Wire(io::Error::new(io::ErrorKind::InvalidData, why)),
+            why => Self::Error(unsafe_line(&why)),
+        }
     }
 
     /// For callers that only ask whether the server hears.

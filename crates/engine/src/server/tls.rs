@@ -10,7 +10,7 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files;
 
-pub use plimsoll_tls::Trust;
+pub use plimsoll_tls::{NO_TLS, Trust};
 
 /// How much a connection is to be protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

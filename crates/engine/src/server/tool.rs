@@ -38,10 +38,11 @@ pub fn found<T>(tool: Option<&T>) -> Result<&T> {
     tool.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
 }
 
-/// What a program says of its version, in a line.
+/// What a program says of its version, in a line. Some say it where others complain.
 pub fn version(program: &Path) -> Option<String> {
-    let said = process::program(program).arg("--version").stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8_lossy(&said.stdout).lines().next()?.trim().to_owned();
+    let output = process::program(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    let said = String::from_utf8_lossy(&said).lines().next()?.trim().to_owned();
     let name = program.file_name()?.to_string_lossy();
     Some(if said.contains(&*name) { said } else { format!("{name} {said}") })
 }

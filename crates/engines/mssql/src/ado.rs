@@ -75,6 +75,10 @@ pub(super) fn server(text: &str) -> Result<Endpoint> {
     let (host, instance) = name.split_once('\\').map_or((name, None), |(host, instance)| (host, Some(instance)));
     let host = match host.trim() {
         "" | "." | "(local)" => "localhost",
+        // As URLs have it; an address of IPv6 has more colons.
+        host if host.matches(':').count() == 1 => {
+            return Err(usage("a ':' stands in the server's name; its port comes behind a comma"));
+        }
         host => host,
     };
     let instance = instance.map(str::trim).filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("mssqlserver"));
@@ -118,6 +122,9 @@ mod tests {
             assert_eq!(server(text).unwrap(), expected, "{text}");
         }
         assert_eq!(server("np:\\\\h\\pipe").unwrap_err().kind, ErrorKind::Unsupported);
-        assert_eq!(server("h,x").unwrap_err().kind, ErrorKind::Usage);
+        for bad in ["h,x", "h:1433", "tcp:h:1433,7"] {
+            assert_eq!(server(bad).unwrap_err().kind, ErrorKind::Usage, "{bad}");
+        }
+        assert_eq!(server("::1,7").unwrap(), endpoint("::1", Some(7), None));
     }
 }

@@ -91,7 +91,11 @@ impl Connector {
                 "trustServerCertificate has no effect with encrypt=strict: the certificate is verified".to_owned(),
             );
         } else if encrypt == Encrypt::Optional && !loopback {
-            warnings.push("encrypt=false: what goes over the connection can be read on its way, unless the server wants otherwise".to_owned());
+            warnings.push(
+                "encrypt=false: what goes over the connection can be read on its way, unless the server wants otherwise; where the server \
+                 has no TLS, the password too"
+                    .to_owned(),
+            );
         } else if location.trust_server_certificate && !loopback {
             warnings.push("trustServerCertificate: the server's certificate is not verified".to_owned());
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::server::errors::{self, AFTER_LOSS, sentence};
+use plimsoll_engine::server::tls::NO_TLS;
 
 use super::error_codes::{self, Cause, KnownError};
 use super::seen::{Refused, Seen};
@@ -14,7 +15,7 @@ const FATAL_CLASS: i32 = 20;
 /// What to do when a database that let us in is away for long.
 const AWAY: &str = "the database let us in before, so it may be failing over; try again in some minutes";
 /// What to do when the server to which a gateway sends us does not answer.
-const OTHER_PORTS: &str = "let this machine reach that server as well: Azure's gateways send connections on to ports 11000 to 11999, unless                            the server's connection policy is Proxy";
+const OTHER_PORTS: &str = "let this machine reach that server as well: Azure's gateways send connections on to ports 11000 to 11999, unless the server's connection policy is Proxy";
 /// Words of the driver's when it asks for the port of an instance.
 const BROWSER: &str = "SQL Server Browser";
 /// What to do when a log-in gets no further.
@@ -57,6 +58,7 @@ impl Errors {
                 }
             }
             Fault::SentOn { to, fault } => self.sent_on(address, &to, (seconds, is_strict), *fault),
+            Fault::Tls(why) if why.contains(NO_TLS) => errors::another_protocol(address, "SQL Server"),
             Fault::Tls(why) => Error::new(ErrorKind::Connect, format!("no safe connection to {address}: {}", sentence(&why)))
                 .hint(
                     "let this machine trust the certificate's authority, or name the certificate by serverCertificate=FILE, or \

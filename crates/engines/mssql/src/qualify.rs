@@ -7,7 +7,15 @@ use std::collections::HashSet;
 use super::pieces::{Piece, pieces};
 
 /// Words after which a table is named.
-const BEFORE_TABLE: &str = "FROM JOIN INTO UPDATE TABLE MERGE REFERENCES APPLY";
+const BEFORE_TABLE: &str = "FROM JOIN INTO UPDATE TABLE MERGE REFERENCES APPLY IDENTITY_INSERT";
+/// What else a schema holds: words after which it is named where it is made, changed or dropped.
+const KINDS: &str = "TABLE VIEW PROCEDURE PROC FUNCTION SEQUENCE SYNONYM TYPE TRIGGER";
+/// What a table is never called without brackets: words that may stand where one would, and the tables of a trigger.
+const NO_TABLES: &str = "SELECT INSERT DELETE VALUES OPENROWSET SET AS INSERTED DELETED";
+/// Words with which a query or a change begins, so that a FROM may follow.
+const BEGINS_QUERY: &str = "SELECT INSERT UPDATE DELETE MERGE";
+/// Words behind which a parenthesis may hold tables that are joined.
+const BEFORE_JOINED: &str = "FROM JOIN APPLY USING";
 /// Words behind which a comma does not name another table.
 const ENDS_TABLES: &str = "WHERE GROUP ORDER HAVING SET VALUES SELECT UNION EXCEPT INTERSECT OPTION ON WHEN";
 /// Words that may stand between those and the name.
@@ -70,7 +78,20 @@ fn names_of_queries(pieces: &[Piece<'_>]) -> HashSet<String> {
         behind.is_some_and(|behind| next(pieces, at + behind + 2) == "(")
     };
     let words = (0..pieces.len()).filter(is_word).filter(is_query);
-    words.map(|at| plain(pieces[at].text())).collect()
+    let listed = (0..pieces.len()).filter(|at| has_columns(pieces, *at));
+    words.chain(listed).map(|at| plain(pieces[at].text())).collect()
+}
+
+/// Whether this is the name of a query with names for its columns: `WITH q (a, b) AS (`.
+fn has_columns(pieces: &[Piece<'_>], at: usize) -> bool {
+    let before = pieces[..at].iter().rev().find(|piece| !piece.is_blank()).map_or("", |piece| piece.text());
+    if !matches!(pieces[at], Piece::Word(_)) || !(is(before, "WITH") || before == ",") || next(pieces, at + 1) != "(" {
+        return false;
+    }
+    let close = pieces[at..].iter().position(|piece| piece.text() == ")").map(|behind| at + behind);
+    let Some(close) = close.filter(|close| is(next(pieces, close + 1), "AS")) else { return false };
+    let named = pieces[close..].iter().position(|piece| is(piece.text(), "AS")).map(|behind| close + behind);
+    named.is_some_and(|named| next(pieces, named + 1) == "(")
 }
 
 /// The number of a statement in its text, and a name that stands for a table there.
@@ -101,6 +122,8 @@ struct Step<'a> {
     selects_into: bool,
     /// In a MERGE; its source comes behind USING.
     merges: bool,
+    /// Whether a query or a change began in each parenthesis that is open.
+    queries: Vec<bool>,
     /// Behind a table's name an alias may follow.
     named_table: bool,
     statement: usize,
@@ -128,9 +151,10 @@ impl<'a> Walk<'a> {
                     }
                     self.word(&mut step, word, at);
                 }
-                Piece::Sign(sign) => step.sign(sign),
+                Piece::Sign(sign) => step.sign(sign, next(self.pieces, at + 1)),
                 Piece::Other(_) => {
-                    if !is(step.before, "TOP") {
+                    // `EXEC @status = p` names a procedure yet.
+                    if !is(step.before, "TOP EXEC EXECUTE") {
                         step.wanted = None;
                     }
                 }
@@ -143,7 +167,7 @@ impl<'a> Walk<'a> {
     /// Whether a word where a table may stand is one that is looked for in the place.
     fn is_ours(&self, step: &Step<'_>, after: &str, word: &str, at: usize, aliases: &HashSet<Alias>) -> bool {
         let follows = next(self.pieces, at + 1);
-        let is_function = follows == "(" && !is(after, "INTO TABLE REFERENCES ON UPDATE INSERT");
+        let is_function = follows == "(" && !is(after, "INTO REFERENCES ON UPDATE INSERT") && !is(after, KINDS);
         let name = plain(word);
         let is_known = match self.known {
             KnownTables::All => true,
@@ -152,10 +176,12 @@ impl<'a> Walk<'a> {
                 step.creates || is(after, "INTO") && step.selects_into || tables.contains(&name)
             }
         };
-        let is_word = is(word, "SELECT VALUES OPENROWSET SET") || is(word, BEFORE_TABLE);
+        let is_word = is(word, NO_TABLES) || is(word, BEFORE_TABLE);
+        // Procedures of the server's own.
+        let is_system = is(after, "EXEC EXECUTE") && (name.starts_with("sp_") || name.starts_with("xp_"));
         let is_other_name = self.named.contains(&name);
         let is_alias = step.is_target && aliases.contains(&(step.statement, name));
-        follows != "." && !is_function && is_known && !is_word && !is_other_name && !is_alias
+        follows != "." && !is_function && is_known && !is_word && !is_system && !is_other_name && !is_alias
     }
 
     fn is_behind_dot(&self, at: usize) -> bool {
@@ -164,10 +190,17 @@ impl<'a> Walk<'a> {
 
     fn word(&self, step: &mut Step<'a>, word: &'a str, at: usize) {
         let follows = next(self.pieces, at + 1);
-        step.creates = is(word, "TABLE") && is(step.before, "CREATE") || step.creates && is(word, BETWEEN);
+        let is_made = is(step.before, "CREATE") || is(step.before, "ALTER") && is(step.before_that, "OR");
+        step.creates = is(word, KINDS) && is_made || step.creates && is(word, BETWEEN);
+        if is(word, BEGINS_QUERY)
+            && let Some(began) = step.queries.last_mut()
+        {
+            *began = true;
+        }
+        let is_kind = is(word, KINDS) && is(step.before, "CREATE ALTER DROP");
         step.selects_into = is(word, "SELECT") || step.selects_into && !is(word, "INSERT MERGE");
         // What a MERGE does to its own table names none, nor does `ON DELETE CASCADE`.
-        if !is(step.before, "THEN ON") {
+        if !(is(step.before, "THEN ON") && is(word, "UPDATE DELETE INSERT")) {
             if is(word, "UPDATE DELETE MERGE") {
                 step.statement += 1;
                 step.merges = is(word, "MERGE");
@@ -175,9 +208,13 @@ impl<'a> Walk<'a> {
             step.is_target |= is(word, "UPDATE DELETE");
             // `IS DISTINCT FROM` compares; `SELECT DISTINCT 1 FROM` does not.
             let compares = is(step.before, "DISTINCT") && is(step.before_that, "IS NOT");
-            if is(word, BEFORE_TABLE) && !compares || step.merges && is(word, "USING") {
+            // ... `TRIM(a FROM b)` cuts, and `FOR SYSTEM_TIME FROM a TO b` is a time.
+            let is_part = is(word, "FROM") && (step.queries.last() == Some(&false) || is(step.before, "SYSTEM_TIME"));
+            let names = is(word, BEFORE_TABLE) && !compares && !is_part;
+            if names || is_kind || is(word, "EXEC EXECUTE") || step.merges && is(word, "USING") {
                 step.wanted = Some(word);
-                if is(word, "FROM") && !step.in_list() {
+                let lists = is(word, "FROM") || is_kind && is(step.before, "DROP");
+                if lists && !step.in_list() {
                     step.lists.push(step.depth);
                 }
             } else if is(word, "ON") && before_was_index(&self.pieces[..at])
@@ -197,10 +234,14 @@ impl Step<'_> {
         self.lists.last() == Some(&self.depth)
     }
 
-    fn sign(&mut self, sign: &str) {
+    fn sign(&mut self, sign: &str, follows: &str) {
         match sign {
-            "(" => self.depth += 1,
+            "(" => {
+                self.depth += 1;
+                self.queries.push(false);
+            }
             ")" => {
+                self.queries.pop();
                 if self.in_list() {
                     self.lists.pop();
                 }
@@ -211,6 +252,7 @@ impl Step<'_> {
             ";" => {
                 (self.wanted, self.is_target, self.merges) = (None, false, false);
                 self.lists.clear();
+                self.queries.clear();
                 self.statement += 1;
             }
             _ => {}
@@ -218,8 +260,11 @@ impl Step<'_> {
         if !matches!(sign, ")" | ".") {
             self.named_table = false;
         }
-        // After TOP (n) the table still comes; a query in parentheses is none.
-        if self.wanted.is_some() && !is(self.before, "TOP") && sign != ")" {
+        // After TOP (n) the table still comes, and tables that are joined may be in parentheses; a query there is none.
+        let joins = sign == "(" && self.wanted.is_some_and(|wanted| is(wanted, BEFORE_JOINED));
+        let goes_on = joins && !is(follows, BEGINS_QUERY) && !is(follows, "WITH VALUES")
+            || sign == "=" && is(self.before, "EXEC EXECUTE");
+        if self.wanted.is_some() && !is(self.before, "TOP") && sign != ")" && !goes_on {
             self.wanted = None;
         }
         if sign == "," && self.in_list() {
@@ -236,7 +281,7 @@ fn before_was_index(pieces: &[Piece<'_>]) -> bool {
     });
     let mut last: Vec<&str> = words.take(6).collect();
     last.truncate(last.iter().position(|word| is(word, "CREATE DROP ALTER")).map_or(0, |at| at + 1));
-    last.iter().any(|word| is(word, "INDEX"))
+    last.iter().any(|word| is(word, "INDEX TRIGGER STATISTICS"))
 }
 
 /// True if a text makes or removes tables, so that their names may be others afterwards.
@@ -274,182 +319,4 @@ pub(super) fn first_write_keyword(sql: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ours(sql: &str) -> String {
-        qualify(sql, "p", &KnownTables::All)
-    }
-
-    #[test]
-    fn tables_get_their_place_and_nothing_else_does() {
-        for (sql, expected) in [
-            ("SELECT a FROM t", "SELECT a FROM [p].t"),
-            ("select t.a from t, u where t.b = u.b, v", "select t.a from [p].t, [p].u where t.b = u.b, v"),
-            ("SELECT a FROM t x JOIN [u] y ON x.a = y.a", "SELECT a FROM [p].t x JOIN [p].[u] y ON x.a = y.a"),
-            ("INSERT INTO t VALUES (1, 'FROM u')", "INSERT INTO [p].t VALUES (1, 'FROM u')"),
-            (
-                "INSERT INTO t (a, b) SELECT a, b FROM u UNION ALL SELECT a, b FROM u",
-                "INSERT INTO [p].t (a, b) SELECT a, b FROM [p].u UNION ALL SELECT a, b FROM [p].u",
-            ),
-            ("UPDATE t SET a = 1 WHERE b = 2", "UPDATE [p].t SET a = 1 WHERE b = 2"),
-            ("DELETE FROM t WHERE a IN (SELECT a FROM u)", "DELETE FROM [p].t WHERE a IN (SELECT a FROM [p].u)"),
-            ("DELETE t WHERE a = 1", "DELETE [p].t WHERE a = 1"),
-            ("CREATE TABLE t (a int, b int)", "CREATE TABLE [p].t (a int, b int)"),
-            ("DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS [p].t"),
-            ("CREATE INDEX i ON t (a)", "CREATE INDEX i ON [p].t (a)"),
-            ("SELECT count(*) FROM (SELECT 1 AS one) t", "SELECT count(*) FROM (SELECT 1 AS one) t"),
-            ("SELECT 1 FROM (SELECT a FROM t) x, u", "SELECT 1 FROM (SELECT a FROM [p].t) x, [p].u"),
-            ("SELECT a FROM dbo.t", "SELECT a FROM dbo.t"),
-            ("SELECT a FROM #t JOIN @u x ON 1 = 1", "SELECT a FROM #t JOIN @u x ON 1 = 1"),
-            ("SELECT value FROM STRING_SPLIT('a', ',')", "SELECT value FROM STRING_SPLIT('a', ',')"),
-            ("WITH c AS (SELECT a FROM t) SELECT a FROM c", "WITH c AS (SELECT a FROM [p].t) SELECT a FROM c"),
-            (
-                "SELECT a -- FROM u\n FROM t /* FROM /* x */ u */ WITH (NOLOCK)",
-                "SELECT a -- FROM u\n FROM [p].t /* FROM /* x */ u */ WITH (NOLOCK)",
-            ),
-            ("SELECT DISTINCT 1 FROM t, u", "SELECT DISTINCT 1 FROM [p].t, [p].u"),
-            ("SELECT a FROM t WHERE a IS DISTINCT FROM b", "SELECT a FROM [p].t WHERE a IS DISTINCT FROM b"),
-            (
-                "SELECT a FROM sys.tables t CROSS APPLY sys.f(t.a) u",
-                "SELECT a FROM sys.tables t CROSS APPLY sys.f(t.a) u",
-            ),
-            ("TRUNCATE TABLE t", "TRUNCATE TABLE [p].t"),
-            (
-                "CREATE TABLE t (a int REFERENCES u (a) ON DELETE CASCADE)",
-                "CREATE TABLE [p].t (a int REFERENCES [p].u (a) ON DELETE CASCADE)",
-            ),
-            ("BEGIN TRANSACTION", "BEGIN TRANSACTION"),
-            // Names in brackets are names, whatever they say.
-            (
-                "SELECT [From], [RowCount] FROM [Update] WHERE [Key] IN (@P1)",
-                "SELECT [From], [RowCount] FROM [p].[Update] WHERE [Key] IN (@P1)",
-            ),
-            (
-                "INSERT INTO [t] ([Table]) SELECT [Table] FROM [Select] UNION ALL SELECT [Table] FROM [u]",
-                "INSERT INTO [p].[t] ([Table]) SELECT [Table] FROM [p].[Select] UNION ALL SELECT [Table] FROM [p].[u]",
-            ),
-            ("DROP TABLE IF EXISTS [t]", "DROP TABLE IF EXISTS [p].[t]"),
-            ("UPDATE [x] SET [a] = 1 FROM [t] [x]", "UPDATE [x] SET [a] = 1 FROM [p].[t] [x]"),
-        ] {
-            assert_eq!(ours(sql), expected);
-        }
-    }
-
-    #[test]
-    fn an_alias_is_no_table() {
-        for (sql, expected) in [
-            ("UPDATE x SET a = 1 FROM t x WHERE x.b = 2", "UPDATE x SET a = 1 FROM [p].t x WHERE x.b = 2"),
-            ("UPDATE [X] SET a = 1 FROM t AS x, u", "UPDATE [X] SET a = 1 FROM [p].t AS x, [p].u"),
-            ("UPDATE x SET a = 1 FROM u JOIN t x ON 1 = 1", "UPDATE x SET a = 1 FROM [p].u JOIN [p].t x ON 1 = 1"),
-            ("UPDATE x SET a = 1 FROM dbo.t x", "UPDATE x SET a = 1 FROM dbo.t x"),
-            ("UPDATE TOP (5) x SET a = 1 FROM t x", "UPDATE TOP (5) x SET a = 1 FROM [p].t x"),
-            ("DELETE x FROM t x", "DELETE x FROM [p].t x"),
-            ("DELETE FROM x FROM t AS x", "DELETE FROM x FROM [p].t AS x"),
-            ("DELETE TOP (5) x FROM t x", "DELETE TOP (5) x FROM [p].t x"),
-            ("DELETE TOP (5) FROM t", "DELETE TOP (5) FROM [p].t"),
-            ("DELETE TOP (5) t WHERE a = 1", "DELETE TOP (5) [p].t WHERE a = 1"),
-            ("UPDATE x SET a = 1 FROM (SELECT a FROM t) x", "UPDATE x SET a = 1 FROM (SELECT a FROM [p].t) x"),
-            // The table itself, and an alias of another statement.
-            (
-                "UPDATE t SET a = u.a FROM t JOIN u ON t.b = u.b",
-                "UPDATE [p].t SET a = u.a FROM [p].t JOIN [p].u ON t.b = u.b",
-            ),
-            ("SELECT 1 FROM t x; UPDATE x SET a = 1", "SELECT 1 FROM [p].t x; UPDATE [p].x SET a = 1"),
-        ] {
-            assert_eq!(ours(sql), expected);
-        }
-    }
-
-    #[test]
-    fn a_merge_has_a_table_and_a_source() {
-        for (sql, expected) in [
-            (
-                "MERGE t USING u ON t.a = u.a WHEN MATCHED THEN UPDATE SET b = u.b;",
-                "MERGE [p].t USING [p].u ON t.a = u.a WHEN MATCHED THEN UPDATE SET b = u.b;",
-            ),
-            (
-                "MERGE INTO t AS x USING u AS y ON x.a = y.a WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a) VALUES (y.a);",
-                "MERGE INTO [p].t AS x USING [p].u AS y ON x.a = y.a WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a) VALUES (y.a);",
-            ),
-            (
-                "MERGE TOP (5) INTO t USING (SELECT a FROM u) y ON t.a = y.a WHEN NOT MATCHED THEN INSERT VALUES (y.a);",
-                "MERGE TOP (5) INTO [p].t USING (SELECT a FROM [p].u) y ON t.a = y.a WHEN NOT MATCHED THEN INSERT VALUES (y.a);",
-            ),
-            (
-                "MERGE t WITH (HOLDLOCK) USING (VALUES (1)) AS s (a) ON t.a = s.a WHEN MATCHED THEN DELETE;",
-                "MERGE [p].t WITH (HOLDLOCK) USING (VALUES (1)) AS s (a) ON t.a = s.a WHEN MATCHED THEN DELETE;",
-            ),
-            (
-                "SELECT t.a FROM t INNER MERGE JOIN u ON t.a = u.a",
-                "SELECT t.a FROM [p].t INNER MERGE JOIN [p].u ON t.a = u.a",
-            ),
-        ] {
-            assert_eq!(ours(sql), expected);
-        }
-    }
-
-    #[test]
-    fn the_users_tables_stay_theirs() {
-        let known = KnownTables::These(["mine".to_owned(), "a]b \"c".to_owned()].into());
-        for (sql, expected) in [
-            ("SELECT * FROM [Mine] x, [theirs]", "SELECT * FROM [p].[Mine] x, [theirs]"),
-            ("UPDATE [a]]b \"c] SET [Key] = 1", "UPDATE [p].[a]]b \"c] SET [Key] = 1"),
-            ("DELETE FROM \"a]b \"\"c\" WHERE [a] = 1", "DELETE FROM [p].\"a]b \"\"c\" WHERE [a] = 1"),
-            ("SELECT * FROM Mine, theirs", "SELECT * FROM [p].Mine, theirs"),
-            ("INSERT INTO theirs SELECT * FROM mine", "INSERT INTO theirs SELECT * FROM [p].mine"),
-            ("CREATE TABLE new (a int)", "CREATE TABLE [p].new (a int)"),
-            ("SELECT * INTO new FROM theirs", "SELECT * INTO [p].new FROM theirs"),
-        ] {
-            assert_eq!(qualify(sql, "p", &known), expected);
-        }
-    }
-
-    #[test]
-    fn what_only_reads_is_told_from_what_does_more() {
-        for reads in [
-            "SELECT a FROM t WHERE b = 'delete'",
-            "WITH c AS (SELECT 1 a) SELECT * FROM c -- drop",
-            "SELECT [update] FROM t",
-            "(SELECT 1) UNION (SELECT 2);",
-            "DECLARE @a int = 1; SET @a = 2; SELECT a FROM t WHERE b = @a ORDER BY a OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY",
-            "SELECT 0x1F, 1.5e-3, .5, 1e, $2.50, 1 AS x FROM t WHERE a=1AND b=2",
-            "BEGIN TRANSACTION",
-            " commit ",
-            "ROLLBACK",
-            "",
-        ] {
-            assert_eq!(first_write_keyword(reads), None, "{reads}");
-        }
-        for (more, word) in [
-            ("SELECT 1; drop table t", "drop"),
-            ("SELECT * INTO x FROM y", "INTO"),
-            ("EXEC p", "EXEC"),
-            ("empty_the_shop", "empty_the_shop"),
-            ("  /* x */ [dbo].[p] 1", "[dbo]"),
-            ("SELECT 1; p", "p"),
-            ("SELECT NEXT VALUE FOR s", "NEXT"),
-            ("SELECT next /* x */ value FOR s", "next"),
-            ("RECEIVE * FROM q", "RECEIVE"),
-            ("SELECT 1 RECEIVE * FROM q", "RECEIVE"),
-            ("SEND ON CONVERSATION @h", "SEND"),
-            ("SELECT 1; END CONVERSATION @h", "END"),
-            ("ENABLE TRIGGER r ON t", "ENABLE"),
-            ("SELECT 1 DISABLE TRIGGER r ON t", "TRIGGER"),
-            ("SELECT 1DELETE FROM t", "DELETE"),
-            ("SELECT 1.5DELETE FROM t", "DELETE"),
-            ("SELECT 1eDELETE FROM t", "DELETE"),
-            ("SELECT 1e5delete FROM t", "delete"),
-            ("SELECT .5edelete FROM t", "delete"),
-            ("SELECT $DELETE FROM t", "DELETE"),
-            ("SELECT $1.DELETE FROM t", "DELETE"),
-            ("SELECT 0xUPDATE t SET a = 1", "UPDATE"),
-            ("SELECT 1 --\r'\nDELETE FROM t --'", "--\r'"),
-            ("COMMIT; DELETE FROM t", "COMMIT"),
-            ("{call p}", "{"),
-            ("1", "1"),
-        ] {
-            assert_eq!(first_write_keyword(more), Some(word), "{more}");
-        }
-    }
-}
+mod tests;

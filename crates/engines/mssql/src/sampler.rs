@@ -43,6 +43,8 @@ pub(super) struct ServerSampler {
     last_resources: Option<String>,
     /// Files that have limits of their own, as they were last seen.
     last_files: Option<Files>,
+    /// Waits of ours at the last reading.
+    seen: Vec<(String, f64)>,
 }
 
 impl ServerSampler {
@@ -57,6 +59,7 @@ impl ServerSampler {
             server_time: ServerTime::default(),
             last_resources: None,
             last_files: None,
+            seen: Vec::new(),
         };
         sampler.with_control(|_| Ok(()))?;
         Ok(sampler)
@@ -125,6 +128,7 @@ impl ServerSampler {
                 Some(metric) if is_ours => {
                     if let Some(index) = GAUGES.iter().position(|gauge| *gauge == metric) {
                         gauges[index] += count;
+                        self.seen.extend(wait.clone().map(|wait| (wait, count)));
                     }
                 }
                 Some(metric) if !metric.is_rest() => others += count,
@@ -228,6 +232,7 @@ impl Sampler for ServerSampler {
     /// What the server or the user has not got is left out.
     fn sample(&mut self) -> Result<Vec<Reading>> {
         self.last_files = None;
+        self.seen.clear();
         self.with_control(|_| Ok(()))?;
         let mut readings = Vec::with_capacity(28);
         if self.abilities.has(Ability::SeeFiles) {
@@ -241,6 +246,10 @@ impl Sampler for ServerSampler {
             self.resources(&mut readings)?;
         }
         Ok(readings)
+    }
+
+    fn seen(&mut self) -> Vec<(String, f64)> {
+        std::mem::take(&mut self.seen)
     }
 
     fn files(&mut self) -> Option<Files> {

@@ -147,8 +147,30 @@ pub(super) struct Beside {
 /// Numbers of our own connections.
 pub(super) type Ours = BTreeSet<u32>;
 
-/// Gauges from the rows of the statement "sessions"; ours have these numbers or work in a database of ours, as client programs do.
-/// `None` if there are sessions that are not seen.
+/// Whether a row is of a session of ours: they have these numbers or work in a database of ours, as client programs do.
+fn is_ours(row: &[Option<String>], ours: &Ours) -> bool {
+    let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
+    text(0).parse().is_ok_and(|number| ours.contains(&number)) || text(3).starts_with(OUR_DATABASES)
+}
+
+/// What sessions of ours wait for, by their states in the statement "sessions", but for the one that asks.
+pub(super) fn waits(rows: &[Vec<Option<String>>], ours: &Ours, own: u32) -> Vec<(String, f64)> {
+    let text = |row: &[Option<String>], index: usize| row.get(index).cloned().flatten().unwrap_or_default();
+    let is_at_work = |row: &&Vec<Option<String>>| {
+        is_ours(row, ours) && !IDLE.contains(&text(row, 4).as_str()) && text(row, 0).parse() != Ok(own)
+    };
+    let waits = rows.iter().filter(is_at_work).map(|row| text(row, 6));
+    waits.filter(|state| metric_of(state).is_some()).map(|state| (state, 1.0)).collect()
+}
+
+/// What a session in this state waits for; `None` for one that works.
+fn metric_of(state: &str) -> Option<Counter> {
+    let begins =
+        |(name, _): &&(&str, Counter)| state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    STATES.iter().find(begins).map(|(_, metric)| *metric)
+}
+
+/// Gauges from the rows of the statement "sessions". `None` if there are sessions that are not seen.
 pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
@@ -163,12 +185,8 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
         if IDLE.contains(&text(4)) || waits_for_changes || number == Ok(beside.own) {
             continue;
         }
-        let is_ours = number.is_ok_and(|number| ours.contains(&number)) || text(3).starts_with(OUR_DATABASES);
-        let state = text(6);
-        let begins = |(name, _): &&(&str, Counter)| {
-            state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
-        };
-        match STATES.iter().find(begins).map(|(_, metric)| *metric) {
+        let is_ours = is_ours(row, ours);
+        match metric_of(text(6)) {
             Some(metric) if is_ours => *known.entry(metric).or_insert(0.0) += 1.0,
             None if is_ours => working += 1.0,
             Some(metric) if metric.is_rest() => {}

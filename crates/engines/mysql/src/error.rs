@@ -75,9 +75,24 @@ impl Errors {
 
     /// A way to log in that is not known here, or not on such a line.
     pub(super) fn no_way_in(&self, cause: &str) -> Error {
+        self.disagreed(
+            cause,
+            "give the user a password by mysql_native_password or caching_sha2_password, the latter over TLS",
+        )
+    }
+
+    /// The server wants the password itself, and others could read it on the way.
+    pub(super) fn unencrypted(&self) -> Error {
+        self.disagreed(
+            "it wants the password itself, and the line is not encrypted",
+            "log in over TLS (ssl-mode=REQUIRED, or no ssl-mode at all) or through the server's socket; a server without TLS knows the \
+             password by itself for a while after the user has logged in with another client",
+        )
+    }
+
+    fn disagreed(&self, cause: &str, hint: &str) -> Error {
         let Self { address, user, .. } = self;
-        Error::new(Authenticate, format!("{address} and we agree on no way to log '{user}' in: {cause}"))
-            .hint("give the user a password by mysql_native_password or caching_sha2_password, the latter over TLS")
+        Error::new(Authenticate, format!("{address} and we agree on no way to log '{user}' in: {cause}")).hint(hint)
     }
 
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
@@ -103,6 +118,10 @@ impl Errors {
                 "check user, password and the host that the account is for; MYSQL_PWD and ~/.my.cnf are heeded after the URL"
                     .to_owned()
             }
+            1205 => format!(
+                "{AFTER_BUSY}; our sessions wait 60 s for a table (lock_wait_timeout) and for a row as long as the server's \
+                 innodb_lock_wait_timeout says"
+            ),
             3159 => "ssl-mode=REQUIRED may be asked for".to_owned(),
             1040 | 1203 | 1226 => "use fewer sessions, or raise max_connections or the user's limit".to_owned(),
             _ => match error.kind {

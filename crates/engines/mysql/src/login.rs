@@ -214,7 +214,7 @@ fn prove(line: &mut WireConnection, login: &Login<'_>, plugin: &str, errors: &Er
             [0x01, 3] if plugin == "caching_sha2_password" => continue,
             [0x01, 4] if plugin == "caching_sha2_password" && nobody_reads => auth::clear(password),
             [0x01, 4] if plugin == "caching_sha2_password" => {
-                return Err(refused("the server wants the password itself, and the line is not encrypted"));
+                return Err(Refused::Error(errors.unencrypted()));
             }
             _ => return Err(Refused::Wire(malformed())),
         };

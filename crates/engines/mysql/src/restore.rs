@@ -20,8 +20,17 @@ const USER: &str = "mysql";
 const SOCKET: &str = "socket";
 /// Settings that the files were made with; part of the backup.
 const SETTINGS: &str = "backup-my.cnf";
-/// Where packages put the server beside PATH.
-const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
+/// Where the programs are beside PATH: below the folder that the server was installed in, and where packages put them.
+const FOLDERS: [&str; 5] = ["bin", "sbin", "/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
+
+/// The series in what a program or a server says of its version, such as 10.11 of `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1`: files
+/// of one are not for another.
+fn series(said: &str) -> Option<(u32, u32)> {
+    let before = said.split("-MariaDB").next()?;
+    let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?;
+    let mut parts = number.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
 
 /// Opens the server that a connector leads to.
 pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
@@ -45,8 +54,18 @@ impl Restorer {
             let message = "physical backups of MySQL are not made yet";
             return Err(Error::new(ErrorKind::Unsupported, message).hint("PostgreSQL, MariaDB and SQLite can"));
         }
-        let folders = FOLDERS.map(PathBuf::from);
-        let find = |name: &str, package: &str| tool::find(name, &folders, package);
+        let version = connection.server.version.clone();
+        let (major, minor) = series(&version).ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, format!("the server's version '{version}' has no number"))
+        })?;
+        let base = PathBuf::from(connection.ask_one(text("program directory"))?.unwrap_or_default());
+        let folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| base.join(folder)).collect();
+        let find = |name: &str, package: &str| {
+            let fits =
+                |program: &PathBuf| tool::version(program).is_some_and(|said| series(&said) == Some((major, minor)));
+            let missing = || tool::missing(&format!("{name} of version {major}.{minor}"), package);
+            tool::candidates(name, &folders).into_iter().find(fits).ok_or_else(missing)
+        };
         let (backup, server) = (find("mariadb-backup", "mariadb-backup")?, find("mariadbd", "mariadb-server")?);
         let data = PathBuf::from(connection.ask_one(text("data directory"))?.unwrap_or_default());
         // A loopback address may lead elsewhere, and a folder of that name be another server's.
@@ -130,4 +149,23 @@ fn refused(error: Error) -> Error {
         );
     }
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_and_programs_say_their_series() {
+        for (said, expected) in [
+            ("10.11.19-MariaDB-0+deb12u1", Some((10, 11))),
+            ("mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)", Some((10, 11))),
+            ("mariadb-backup based on MariaDB server 11.4.2-MariaDB debian-linux-gnu (x86_64)", Some((11, 4))),
+            ("11.8.3-MariaDB-log", Some((11, 8))),
+            ("mariadbd", None),
+            ("", None),
+        ] {
+            assert_eq!(series(said), expected, "{said}");
+        }
+    }
 }

@@ -32,6 +32,8 @@ pub(super) struct ServerSampler {
     /// Whether transactions of all may be seen.
     sees_transactions: bool,
     follow: Follow,
+    /// Waits of ours at the last reading.
+    seen: Vec<(String, f64)>,
 }
 
 impl ServerSampler {
@@ -43,6 +45,7 @@ impl ServerSampler {
             sees_files: false,
             sees_transactions: false,
             follow: Follow::default(),
+            seen: Vec::new(),
         };
         sampler.connected()?;
         Ok(sampler)
@@ -73,6 +76,33 @@ impl ServerSampler {
             return Err(error);
         }
         Ok(answer)
+    }
+
+    /// What sessions do at this moment.
+    fn sessions(&mut self, status: &Status, readings: &mut Vec<Reading>) -> Result<()> {
+        let connection = self.connected()?;
+        let (product, own) = (connection.server.product, connection.id);
+        let transactions = if self.sees_transactions { self.rows(text("transactions"))? } else { None };
+        if let Some((rows, window)) = self.rows(product.text("sessions"))? {
+            let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
+            let counted = |of_ours: bool, waits: f64| {
+                let rows = transactions.as_ref()?.0.iter().filter(|row| is_ours(row) == of_ours);
+                Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
+            };
+            // Without transactions there are no others, or nothing is said of sessions at all.
+            let row_locks = counted(true, 1.0).or_else(|| counter_queries::of(status, "Innodb_row_lock_current_waits"));
+            let beside = Beside {
+                own,
+                connected: counter_queries::of(status, "Threads_connected").filter(|_| !self.sees_transactions),
+                row_locks: [row_locks, counted(false, 1.0)].map(Option::unwrap_or_default),
+                idle_in_transaction: counted(true, 0.0),
+                pending_reads: counter_queries::of(status, "Innodb_data_pending_reads").unwrap_or(0.0),
+            };
+            self.seen = counter_queries::waits(&rows, &ours, own);
+            put(readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
+        }
+        Ok(())
     }
 
     /// Rows of an answer with their window; none if the server refuses it.
@@ -167,32 +197,13 @@ impl Sampler for ServerSampler {
     /// What the server or the user has not got is left out.
     fn sample(&mut self) -> Result<Vec<Reading>> {
         let connection = self.connected()?;
-        let (product, own) = (connection.server.product, connection.id);
+        let product = connection.server.product;
         let mut readings = Vec::with_capacity(24);
         let Some((rows, window)) = self.rows(text("status"))? else { return Ok(readings) };
         let status: Status = counters::status_of(rows);
         put(&mut readings, &counter_queries::counters(&status, product, self.facts.is_direct), window);
         put(&mut readings, &self.follow.next(&status), window);
-        let transactions = if self.sees_transactions { self.rows(text("transactions"))? } else { None };
-        if let Some((rows, window)) = self.rows(product.text("sessions"))? {
-            let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
-            let counted = |of_ours: bool, waits: f64| {
-                let rows = transactions.as_ref()?.0.iter().filter(|row| is_ours(row) == of_ours);
-                Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
-            };
-            // Without transactions there are no others, or nothing is said of sessions at all.
-            let row_locks =
-                counted(true, 1.0).or_else(|| counter_queries::of(&status, "Innodb_row_lock_current_waits"));
-            let beside = Beside {
-                own,
-                connected: counter_queries::of(&status, "Threads_connected").filter(|_| !self.sees_transactions),
-                row_locks: [row_locks, counted(false, 1.0)].map(Option::unwrap_or_default),
-                idle_in_transaction: counted(true, 0.0),
-                pending_reads: counter_queries::of(&status, "Innodb_data_pending_reads").unwrap_or(0.0),
-            };
-            put(&mut readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
-        }
+        self.sessions(&status, &mut readings)?;
         if self.sees_files
             && let Some((rows, window)) = self.rows(text("files"))?
         {
@@ -204,6 +215,22 @@ impl Sampler for ServerSampler {
     }
 
     /// Files and waits by the Performance Schema; without it, what the status has of the log.
+    /// Asks for the sessions, and for what the status tells of them.
+    fn glance(&mut self) -> Option<Result<Vec<Reading>>> {
+        // A connection that was lost is made anew by the next reading.
+        self.connection.as_ref()?;
+        let mut readings = Vec::new();
+        let looked = self.rows(text("status of sessions")).and_then(|answer| {
+            let status = answer.map(|(rows, _)| counters::status_of(rows)).unwrap_or_default();
+            self.sessions(&status, &mut readings)
+        });
+        Some(looked.map(|()| readings))
+    }
+
+    fn seen(&mut self) -> Vec<(String, f64)> {
+        std::mem::take(&mut self.seen)
+    }
+
     fn views(&mut self) -> Result<Views> {
         let product = self.connected()?.server.product;
         let mut views = Views::default();

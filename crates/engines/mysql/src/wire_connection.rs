@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_engine::server::errors::words;
-use plimsoll_engine::server::inbox::{Inbox, KEPT_BYTES};
+use plimsoll_engine::server::inbox::{Gathered, Inbox, KEPT_BYTES};
 use plimsoll_engine::server::link::Line;
 use plimsoll_engine::server::socket::Socket;
 use plimsoll_engine::server::stream::Stream;
@@ -120,12 +120,12 @@ impl WireConnection {
             return Ok(self.inbox.at(piece));
         }
         // All pieces in one, before what has come already.
-        let mut whole = self.inbox.at(piece).to_vec();
+        let mut whole = Gathered::default();
+        whole.add(&self.inbox, piece)?;
         loop {
             let piece = self.piece()?;
             let is_last = piece.len() < FULL;
-            self.inbox.admit(whole.len() + piece.len())?;
-            whole.extend_from_slice(self.inbox.at(piece));
+            whole.add(&self.inbox, piece)?;
             if is_last {
                 break;
             }

@@ -16,7 +16,7 @@ use plimsoll_engine::{
 use plimsoll_measurement::reading::growth;
 use plimsoll_measurement::{Counter, Reading};
 use plimsoll_mysql::MySql;
-use plimsoll_testbed::MariaDb;
+use plimsoll_testbed::{MariaDb, Product};
 
 /// A password that must be found nowhere.
 const PLANTED: &str = "pl4nted-s3cret";
@@ -143,6 +143,23 @@ fn every_way_to_prove_a_password_works() {
     assert_eq!(fails(&url("native", PLANTED), None).kind, ErrorKind::Authenticate);
     assert!(try_open(&url("empty", ""), None).is_ok());
     assert_eq!(fails(&url("odd", PLANTED), None).kind, ErrorKind::Authenticate);
+}
+
+#[test]
+fn a_password_that_is_wanted_itself_goes_over_a_protected_line_only() {
+    let server = server();
+    if server.product() != Product::MySql {
+        return;
+    }
+    let user = "sha@'127.0.0.1'";
+    server.sql(&format!("CREATE USER {user} IDENTIFIED WITH caching_sha2_password BY '{PLANTED}'")).unwrap();
+    server.sql(&format!("GRANT ALL ON *.* TO {user}")).unwrap();
+    let url = server.tcp_url("sha", PLANTED, "test");
+    let bare = format!("{url}?ssl-mode=DISABLED");
+    let error = fails(&bare, None);
+    assert!(error.kind == ErrorKind::Authenticate && error.hint.unwrap().contains("ssl-mode=REQUIRED"));
+    // From then on it knows a proof of it.
+    assert!(try_open(&url, None).is_ok() && try_open(&bare, None).is_ok());
 }
 
 #[test]
@@ -477,7 +494,8 @@ fn errors_have_their_class() {
     one.execute("BEGIN", &[]).unwrap();
     one.execute("UPDATE dense SET Money1 = 1 WHERE RowId = 1", &[]).unwrap();
     two.execute("SET SESSION innodb_lock_wait_timeout = 1", &[]).unwrap();
-    assert_eq!(two.execute("UPDATE dense SET Money1 = 2 WHERE RowId = 1", &[]).unwrap_err().kind, ErrorKind::Busy);
+    let error = two.execute("UPDATE dense SET Money1 = 2 WHERE RowId = 1", &[]).unwrap_err();
+    assert!(error.kind == ErrorKind::Busy && error.hint.unwrap().contains("innodb_lock_wait_timeout"));
     one.execute("ROLLBACK", &[]).unwrap();
 }
 

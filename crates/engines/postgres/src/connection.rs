@@ -1,6 +1,7 @@
 //! A connection after the log-in: statements as texts, prepared statements, and rows that are copied to the server.
 
 use std::io;
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -245,9 +246,10 @@ impl Connection {
         self.answers(put, count)
     }
 
-    /// Asks the first of the prepared questions. An inner error is the server's, after which the line goes on.
-    pub(super) fn ask(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
-        let put = self.put(|out| (0..count).try_for_each(|number| bind_texts(&format!("q{number}"), &[], out)));
+    /// Asks some of the prepared questions. An inner error is the server's, after which the line goes on.
+    pub(super) fn ask(&mut self, mut numbers: Range<usize>) -> Result<Vec<Result<Vec<Texts>>>> {
+        let count = numbers.len();
+        let put = self.put(|out| numbers.try_for_each(|number| bind_texts(&format!("q{number}"), &[], out)));
         self.answers(put, count)
     }
 

@@ -138,6 +138,7 @@ impl Errors {
             "28P01" => "check user and password, which comes from the URL, --password-file, PLIMSOLL_PASSWORD, PGPASSWORD, ~/.pgpass or a prompt".to_owned(),
             "28000" => "check the user's name, and pg_hba.conf for this user, database and address; sslmode=require may be asked for"
                 .to_owned(),
+            "55P03" => format!("{AFTER_BUSY}; our sessions wait 60 s for a lock, unless a statement sets lock_timeout"),
             "53100" => "free space on the disk of the server's data directory, or measure a smaller volume".to_owned(),
             "53300" => "use fewer sessions, or raise max_connections".to_owned(),
             _ => match (from_server, error.kind) {

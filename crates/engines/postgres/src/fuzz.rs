@@ -106,7 +106,7 @@ fn answers() {
                 let _ = connection.run("SELECT 1");
             }
             ("rows", 0) => drop(connection.value::<u64>("SELECT 1", &[])),
-            ("rows", 1) => drop(connection.ask(2)),
+            ("rows", 1) => drop(connection.ask(0..2)),
             ("rows", _) => {
                 let rows = connection.rows("SELECT 1", &["a"]).unwrap_or_default();
                 assert!(rows.len() <= answer.len());

@@ -23,6 +23,9 @@ use rustls::ClientConfig;
 use super::error::{Errors, ServerError};
 use super::wire_connection::{Reader, WireConnection, malformed};
 
+/// What a server may say when it is asked for TLS: yes, no, or an error of one that is too old to know the question.
+const ANSWERS: &[u8] = b"SNE";
+
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) mode: Protection,
@@ -70,6 +73,9 @@ impl Route {
             stream.write_all(&out)?;
             let mut answer = [0];
             stream.read_exact(&mut answer)?;
+            if !ANSWERS.contains(&answer[0]) {
+                return Err(malformed().into());
+            }
             if answer != *b"S" {
                 if self.mode == Protection::IfPossible {
                     return Ok(stream);

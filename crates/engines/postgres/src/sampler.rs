@@ -3,6 +3,7 @@
 //! A reading is one write and mostly one read. The questions follow one another in transactions of their own, so that each sees
 //! the statistics of now. One that is refused takes none of the others with it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,14 +39,24 @@ pub(super) struct ServerSampler {
     /// Those of them that a server without a flush has published, and when it did so last.
     published: u64,
     published_at: Option<Moment>,
+    /// Waits of ours at the last reading.
+    seen: Vec<(String, f64)>,
 }
 
 impl ServerSampler {
     pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Self> {
         let connector = Arc::clone(connector);
         let sources = counter_queries::sources(version);
-        let mut sampler =
-            Self { connector, version, sources, connection: None, own_commits: 0, published: 0, published_at: None };
+        let mut sampler = Self {
+            connector,
+            version,
+            sources,
+            connection: None,
+            own_commits: 0,
+            published: 0,
+            published_at: None,
+            seen: Vec::new(),
+        };
         sampler.connected()?;
         Ok(sampler)
     }
@@ -65,7 +76,7 @@ impl ServerSampler {
             self.connection = Some(connection);
             self.count(&prepared);
             // From the second reading on each finds the same ones of ours counted.
-            let first = self.ask()?;
+            let first = self.ask(0..self.sources.len() + 1)?;
             self.count(&first);
         }
         self.connection.as_mut().ok_or_else(|| self.connector.errors.lost("it was given up"))
@@ -88,10 +99,9 @@ impl ServerSampler {
     }
 
     /// Asks the prepared questions. The connection is given up when it fails, or when the server says that it goes away.
-    fn ask(&mut self) -> Result<Vec<Answer>> {
-        let count = self.questions().count();
+    fn ask(&mut self, numbers: Range<usize>) -> Result<Vec<Answer>> {
         let answers = match &mut self.connection {
-            Some(connection) => connection.ask(count),
+            Some(connection) => connection.ask(numbers),
             None => Err(self.connector.errors.lost("it was given up")),
         };
         if answers.is_err() {
@@ -107,7 +117,7 @@ impl Sampler for ServerSampler {
     fn sample(&mut self) -> Result<Vec<Reading>> {
         self.connected()?;
         let clock = Arc::clone(&self.connector.clock);
-        let (answers, window) = windowed(clock.as_ref(), || self.ask());
+        let (answers, window) = windowed(clock.as_ref(), || self.ask(0..self.sources.len() + 1));
         let answers = answers?;
         let own_before = self.own_in_reading();
         self.count(&answers);
@@ -127,8 +137,33 @@ impl Sampler for ServerSampler {
                 readings.push(Reading { metric, value, window });
             }
         }
-        readings.extend(activity.into_iter().flat_map(|activity| activity.readings(window)));
+        if let Some(activity) = activity {
+            readings.extend(activity.readings(window));
+            self.seen = activity.waits;
+        }
         Ok(readings)
+    }
+
+    /// Asks for the sessions alone.
+    fn glance(&mut self) -> Option<Result<Vec<Reading>>> {
+        // A connection that was lost is made anew by the next reading.
+        self.connection.as_ref()?;
+        let clock = Arc::clone(&self.connector.clock);
+        let last = self.sources.len();
+        let (answers, window) = windowed(clock.as_ref(), || self.ask(last..last + 1));
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => return Some(Err(error)),
+        };
+        self.count(&answers);
+        let activity = answers.first().and_then(|answer| answer.as_ref().ok()).map(|rows| Activity::of(rows))?;
+        let readings = activity.readings(window).collect();
+        self.seen = activity.waits;
+        Some(Ok(readings))
+    }
+
+    fn seen(&mut self) -> Vec<(String, f64)> {
+        std::mem::take(&mut self.seen)
     }
 
     /// Pages of data files by the kind of process that wrote them, and writes of the log.
@@ -173,16 +208,23 @@ struct Activity {
     /// Sessions of others that are at work; `None` likewise.
     others: Option<f64>,
     late: f64,
+    /// What those of ours that work on a statement wait for: kind and event.
+    waits: Vec<(String, f64)>,
 }
 
 impl Activity {
     fn of(rows: &[Texts]) -> Self {
         let (mut gauges, mut others, mut late) = (Some([0.0; GAUGES.len()]), Some(0.0), 0.0);
+        let mut waits = Vec::new();
         for row in rows {
             let (is_ours, is_hidden) = (row.is_true(0), row.is_true(1));
             let count = row.get(5).unwrap_or(0.0);
             late += row.get(6).unwrap_or(0.0);
-            match counter_queries::gauge(row.text(2), row.text(3).zip(row.text(4))) {
+            let gauge = counter_queries::gauge(row.text(2), row.text(3).zip(row.text(4)));
+            if let Some((kind, event)) = row.text(3).zip(row.text(4)).filter(|_| is_ours && gauge.is_some()) {
+                waits.push((format!("{kind}/{event}"), count));
+            }
+            match gauge {
                 _ if is_hidden && is_ours => gauges = None,
                 _ if is_hidden => others = None,
                 Some(metric) if is_ours => {
@@ -195,7 +237,7 @@ impl Activity {
                 _ => {}
             }
         }
-        Self { gauges, others, late }
+        Self { gauges, others, late, waits }
     }
 
     fn readings(&self, window: Window) -> impl Iterator<Item = Reading> + use<> {
@@ -228,9 +270,14 @@ mod tests {
         ];
         let activity = Activity::of(&rows);
         let gauges = Some([3.0, 2.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
-        assert_eq!(activity, Activity { gauges, others: Some(11.0), late: 4.0 });
+        let waits =
+            [("IO/DataFileRead", 2.0), ("Client/ClientRead", 4.0)].map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(activity, Activity { gauges, others: Some(11.0), late: 4.0, waits: waits.into() });
         assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 8);
-        assert_eq!(Activity::of(&[]), Activity { gauges: Some([0.0; 7]), others: Some(0.0), late: 0.0 });
+        assert_eq!(
+            Activity::of(&[]),
+            Activity { gauges: Some([0.0; 7]), others: Some(0.0), late: 0.0, waits: Vec::new() }
+        );
     }
 
     #[test]

@@ -219,7 +219,8 @@ fn errors_have_the_class_and_words_of_the_ordinary_session() {
     bench.session.execute("BEGIN", &[]).unwrap();
     bench.session.execute("LOCK TABLE t", &[]).unwrap();
     bench.requester.ask(&change(94, "SET lock_timeout = 20"), &[]).unwrap();
-    assert_eq!(bench.requester.ask(&add, &[Value::Int(8)]).unwrap_err().kind, ErrorKind::Busy);
+    let error = bench.requester.ask(&add, &[Value::Int(8)]).unwrap_err();
+    assert!(error.kind == ErrorKind::Busy && error.hint.unwrap().contains("wait 60 s for a lock"));
     bench.session.execute("ROLLBACK", &[]).unwrap();
     // A load comes to all or nothing, and the session goes on.
     let rows = [vec![Value::Int(20)], vec![Value::Int(21)]];

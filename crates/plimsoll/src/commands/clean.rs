@@ -2,7 +2,7 @@
 //! listed with the reason why it stays, and nothing is touched.
 
 use plimsoll_bench::{Interrupt, scratch};
-use plimsoll_engine::{Database, Error, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{Database, Error, WorkspaceKind, WorkspaceStatus, temporary};
 use plimsoll_measurement::exit;
 
 use crate::args::Clean;
@@ -17,9 +17,13 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     let target = engines::parse(&options.target, printer)?;
     // Backups on this machine, which a target that is away has no say in.
     if !options.dry_run {
-        let folders = scratch::remove_leftovers();
+        let folders = scratch::remove_leftovers() + plimsoll_lab::remove_leftovers();
         if folders > 0 {
             printer.remark(&format!("removed {folders} folders of killed runs from this machine's temporary files"));
+        }
+        for folder in temporary::left("plimsoll-") {
+            let reason = "a killed run made it, and it holds something that is not ours";
+            printer.remark(&format!("left alone {}: {reason}", folder.display()));
         }
     }
     let intents = known(settings, printer);

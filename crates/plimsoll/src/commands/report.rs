@@ -1,6 +1,6 @@
 //! `plimsoll report`: stored runs as HTML, Markdown or CSV.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -88,6 +88,7 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     let failed = |error: &std::io::Error| Failure::writing(path, error);
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let there = target.metadata().ok();
+    spare_database(path)?;
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         let mut file = as_it_is(&target).map_err(|error| failed(&error))?;
         return file.write_all(text.as_bytes()).map_err(|error| failed(&error));
@@ -102,6 +103,26 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     printer.remark(&format!("wrote {}", path.display()));
     Ok(())
 }
+
+/// Fails if an SQLite database is there: nobody means to put a report in place of the result store, or of a target.
+fn spare_database(path: &Path) -> Result<(), Failure> {
+    let mut head = [0; DATABASE.len()];
+    let is_file = path.metadata().is_ok_and(|there| there.is_file());
+    let is_database = is_file
+        && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+        && head == DATABASE;
+    if is_database {
+        return Err(Failure::usage(format!(
+            "{} is an SQLite database, which a report would overwrite",
+            path.display()
+        ))
+        .hint("name another file for the report"));
+    }
+    Ok(())
+}
+
+/// How each SQLite database begins (sqlite.org/fileformat.html).
+const DATABASE: [u8; 16] = *b"SQLite format 3\0";
 
 /// Opens a device, or a pipe if somebody reads it: nobody is waited for.
 fn as_it_is(path: &Path) -> std::io::Result<std::fs::File> {
@@ -122,6 +143,7 @@ pub fn try_path(path: &Path) -> Result<(), Failure> {
     if special {
         return Ok(());
     }
+    spare_database(path)?;
     if path.is_dir() {
         return Err(Failure::usage(format!("{} is a folder", path.display())).hint("name a file in it"));
     }

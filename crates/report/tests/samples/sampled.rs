@@ -60,8 +60,6 @@ fn of_mix(length: usize, seed: u32, lost: &std::ops::Range<usize>) -> Samples {
     let mut disk = host("disk_busy", "%", 20, &|at| 30.0 * load(at));
     disk.of = Some("sda".into());
     Samples {
-        phase: None,
-        started_seconds: 0.0,
         seconds: (1..=length).map(|second| second as f64).collect(),
         columns: vec![
             engine("cpu", "cores", 1, &|at| 1.1 * load(at)),
@@ -94,6 +92,7 @@ fn of_mix(length: usize, seed: u32, lost: &std::ops::Range<usize>) -> Samples {
             let reason = "the server was away: <connection> reset".into();
             vec![SampleGap { from_seconds, to_seconds, source: "engine".into(), reason }]
         },
+        ..Samples::default()
     }
 }
 

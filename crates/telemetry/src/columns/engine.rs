@@ -1,9 +1,12 @@
 //! Columns of what the engine said.
 
+use std::collections::BTreeMap;
+
+use plimsoll_engine::foreign::shown;
 use plimsoll_measurement::{Counter, Moment, Reading, SampleColumn, SampleGap};
 
 use super::pieces::{column, join, seconds};
-use crate::look::Look;
+use crate::look::{Glance, Look};
 
 /// How a value comes about.
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +118,49 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
         })
         .collect()
 }
+
+/// Whether a counter is of a moment.
+pub(super) fn is_gauge(metric: Counter) -> bool {
+    COLUMNS.iter().flat_map(|(_, _, makes)| *makes).any(|make| matches!(make, Seen(seen) if *seen == metric))
+}
+
+/// What was seen at single moments, by the names of the columns.
+pub(super) fn moments(glances: &[&Glance]) -> Vec<SampleColumn> {
+    let of_gauges = COLUMNS.into_iter().filter_map(|(metric, unit, makes)| {
+        let seen = makes.iter().find_map(|make| if let Seen(counter) = make { Some(*counter) } else { None })?;
+        let values = glances.iter().map(|glance| Some(find(&glance.readings, seen)?.value)).collect();
+        Some(SampleColumn { momentary: true, ..column(metric, "engine", unit, values) })
+    });
+    let stopped = glances.iter().map(|glance| Some(if glance.stopped? { 100.0 } else { 0.0 })).collect();
+    let stopped = SampleColumn { momentary: true, ..column("server_stopped", "host", "%", stopped) };
+    let mut columns: Vec<SampleColumn> = of_gauges.chain([stopped]).collect();
+    columns.retain(|column| column.values.iter().any(Option::is_some));
+    columns
+}
+
+/// Waits of ours by the engine's own names, those that most sessions were in first: what [`columns`] adds up.
+pub(super) fn waits(looks: &[&Look]) -> Vec<SampleColumn> {
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, sessions) in looks.iter().skip(1).flat_map(|look| &look.seen) {
+        *sums.entry(name).or_default() += sessions;
+    }
+    let mut names: Vec<(&str, f64)> = sums.into_iter().collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    names.truncate(MOST_WAITS);
+    let of = |name: &str, look: &Look| {
+        said(look)?;
+        Some(look.seen.iter().filter(|(other, _)| other == name).fold(0.0, |sum, (_, sessions)| sum + sessions))
+    };
+    let column = |name: &str| SampleColumn {
+        of: Some(shown(name)),
+        momentary: true,
+        ..column("waiting", "engine", "sessions", looks.iter().skip(1).map(|look| of(name, look)).collect())
+    };
+    names.into_iter().map(|(name, _)| column(name)).collect()
+}
+
+/// Waits with a column of their own: with more a record would grow, and nobody reads them.
+const MOST_WAITS: usize = 12;
 
 /// When the engine said nothing, or its counters began anew.
 pub(super) fn gaps(looks: &[&Look], from: Moment) -> Vec<SampleGap> {

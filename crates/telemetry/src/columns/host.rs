@@ -72,11 +72,13 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
     let values = |of: &dyn Fn(&HostDelta) -> Option<f64>| deltas.iter().map(|delta| of(delta.as_ref()?)).collect();
     let mut columns: Vec<SampleColumn> =
         MACHINE.iter().map(|(metric, unit, of)| column(metric, "host", unit, values(of))).collect();
-    for (group, cpu, throttled) in
-        [(SERVER, "server_cpu", "server_throttled"), (CLIENT, "client_cpu", "client_throttled")]
-    {
+    for (group, cpu, queued, throttled) in [
+        (SERVER, "server_cpu", "server_cpu_queue", "server_throttled"),
+        (CLIENT, "client_cpu", "client_cpu_queue", "client_throttled"),
+    ] {
         let find = |host: &HostDelta| host.groups.iter().find(|found| found.name == group).cloned();
         columns.push(column(cpu, "host", "cores", values(&|host| find(host)?.used_cpus)));
+        columns.push(column(queued, "host", "threads", values(&|host| find(host)?.waiting_threads)));
         let held_back = |host: &HostDelta| find(host)?.throttled_percent.into_iter().flatten().reduce(f64::max);
         columns.push(column(throttled, "host", "%", values(&held_back)));
     }

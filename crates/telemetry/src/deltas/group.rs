@@ -11,6 +11,8 @@ pub struct GroupDelta {
     pub name: String,
     /// CPUs at work for them.
     pub used_cpus: Option<f64>,
+    /// Threads of theirs that waited for a CPU, on average.
+    pub waiting_threads: Option<f64>,
     /// Its limits, which all that share them have together.
     pub limits: Vec<Limit>,
     /// For each CPU quota the periods in which it was used up, in percent of those in which somebody was ready to run; `None`
@@ -46,6 +48,8 @@ fn group(before: &GroupSnapshot, after: &GroupSnapshot) -> GroupDelta {
         name: after.name.clone(),
         used_cpus: processes
             .and_then(|(seconds, old, new)| Some(grown_seconds(old.cpu_seconds, new.cpu_seconds)? / seconds)),
+        waiting_threads: processes
+            .and_then(|(seconds, old, new)| Some(grown_seconds(old.waited_seconds, new.waited_seconds)? / seconds)),
         limits: affinity.into_iter().chain(limits(&after.cgroup)).collect(),
         throttled_percent: throttled_percent(&before.cgroup, &after.cgroup),
     }

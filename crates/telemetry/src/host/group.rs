@@ -9,7 +9,8 @@ use std::io;
 use super::Source;
 use super::machine::{Machine, Missing};
 use super::paced::Paced;
-use super::process::{ProcessId, ProcessUse, parse_stat};
+use super::process::{ProcessId, ProcessUse, StatLine, parse_stat};
+use super::run_queue::RunQueue;
 use super::text::{KeptFile, failure, unlike};
 
 /// Processes whose files stay open; those of further ones are opened each time.
@@ -31,6 +32,7 @@ pub(super) struct Group {
     /// What counts the CPU time of the roots and all below them.
     stats: BTreeMap<ProcessId, KeptFile>,
     last_use: Paced<ProcessUse>,
+    run_queue: RunQueue,
 }
 
 /// Why a process could not be read.
@@ -42,7 +44,13 @@ enum Failure {
 
 impl Group {
     pub(super) fn new(pids: &[u32]) -> Self {
-        Self { pids: pids.to_vec(), roots: Vec::new(), stats: BTreeMap::new(), last_use: Paced::default() }
+        Self {
+            pids: pids.to_vec(),
+            roots: Vec::new(),
+            stats: BTreeMap::new(),
+            last_use: Paced::default(),
+            run_queue: RunQueue::default(),
+        }
     }
 
     /// The roots, once they were found.
@@ -61,6 +69,17 @@ impl Group {
         self.last_use = last;
         let allowed_cpus = AFFINITY.unless(clock.as_ref(), || allowed_cpus(&self.pids));
         (processes.map_err(|reason| USE.because(reason)), allowed_cpus)
+    }
+
+    /// Whether one of the roots is stopped, by a signal or a debugger; `None` before the first reading, and where it can't be seen.
+    pub(super) fn is_stopped(&mut self, machine: &mut Machine) -> Option<bool> {
+        let mut any = None;
+        for root in self.roots.clone() {
+            let stat = self.stats.get_mut(&root)?;
+            let line = read_use(stat, root, machine).ok()?;
+            any = Some(any.unwrap_or(false) || line.is_stopped);
+        }
+        any
     }
 
     /// The roots are those of the first reading for ever: a new process of the same number is another one.
@@ -97,14 +116,14 @@ impl Group {
             count = found.len();
             // In the kernel's whole numbers: the sum must not depend on its order, as it would in fractions.
             let (mut ticks, mut complete) = (0_u64, true);
-            for process in found {
+            for process in found.iter().copied() {
                 let kept = self.stats.len() < KEPT_OPEN;
                 let stat = self.stats.entry(process).or_insert_with(|| {
                     let path = machine.proc.join(process.pid.to_string()).join("stat");
                     if kept { KeptFile::new(path) } else { KeptFile::unkept(path) }
                 });
                 match read_use(stat, process, machine) {
-                    Ok(more) => ticks = ticks.saturating_add(more),
+                    Ok(line) => ticks = ticks.saturating_add(line.cpu_ticks),
                     Err(Failure::Unreadable(reason)) => return (Err(reason), count),
                     Err(Failure::Gone) => {
                         machine.tree.forget(process);
@@ -114,20 +133,21 @@ impl Group {
             }
             if complete {
                 let cpu_seconds = ticks as f64 / machine.ticks_per_second as f64;
-                return (Ok(ProcessUse { processes: count as u32, cpu_seconds }), count);
+                let waited_seconds = self.run_queue.read(&found, machine);
+                return (Ok(ProcessUse { processes: count as u32, cpu_seconds, waited_seconds }), count);
             }
         }
         (Err("processes end faster than they can be read".to_owned()), count)
     }
 }
 
-fn read_use(stat: &mut KeptFile, process: ProcessId, machine: &mut Machine) -> Result<u64, Failure> {
+fn read_use(stat: &mut KeptFile, process: ProcessId, machine: &mut Machine) -> Result<StatLine, Failure> {
     let text = stat.read_same(&mut machine.buffer).map_err(|error| failed(stat, &error))?;
     let line = parse_stat(&text).ok_or_else(|| Failure::Unreadable(unlike(stat.path())))?;
     if line.start_ticks != process.start_ticks {
         return Err(Failure::Gone);
     }
-    Ok(line.cpu_ticks)
+    Ok(line)
 }
 
 /// CPUs that at least one of the processes may run on, by its first thread.

@@ -19,12 +19,16 @@ pub struct ProcessUse {
     pub processes: u32,
     /// CPU time.
     pub cpu_seconds: f64,
+    /// Time that their threads waited for a CPU since they are watched; `None` where the kernel doesn't count it.
+    pub waited_seconds: Option<f64>,
 }
 
 /// The line of `/proc/PID/stat`, as far as it is used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatLine {
     pub parent: u32,
+    /// Whether it is stopped: states T and t.
+    pub is_stopped: bool,
     /// Whether it is a thread of the kernel itself.
     pub is_kernel: bool,
     /// CPU time as a program and in the kernel, with that of ended children, in clock ticks.
@@ -44,6 +48,7 @@ pub fn parse_stat(text: &str) -> Option<StatLine> {
     let cpu_ticks = (11..=14).try_fold(0_u64, |sum, position| sum.checked_add(number(position)?))?;
     Some(StatLine {
         parent: fields.get(1)?.parse().ok()?,
+        is_stopped: fields.first()?.eq_ignore_ascii_case("T"),
         is_kernel: number(6)? & KERNEL_THREAD != 0,
         cpu_ticks,
         start_ticks: number(19)?,
@@ -63,6 +68,7 @@ mod tests {
         let line = parse_stat(STAT).unwrap();
         assert_eq!((line.parent, line.cpu_ticks), (4700, 1600));
         assert_eq!(line.start_ticks, 987_654);
+        assert!(!line.is_stopped && parse_stat(&STAT.replace(") S ", ") T ")).unwrap().is_stopped);
         assert!(!line.is_kernel && parse_stat(&STAT.replace("4194560", "69238880")).unwrap().is_kernel);
         for text in ["", "1 (a", "1 (a) S 2 3", ")", &STAT[..60], &STAT.replace(" 1200 ", " -5 ")] {
             assert_eq!(parse_stat(text), None, "{text}");

@@ -88,6 +88,12 @@ impl Sampler {
         }
     }
 
+    /// Whether the first processes of a group are stopped at this moment, by a signal or a debugger.
+    pub fn is_stopped(&mut self, name: &str) -> Option<bool> {
+        let watch = self.groups.iter_mut().find(|known| known.name == name)?;
+        watch.group.is_stopped(&mut self.machine)
+    }
+
     fn read_cpu(&mut self) -> Source<CpuTimes> {
         let ticks_per_second = self.machine.ticks_per_second;
         parsed(&CPU, &mut self.machine, &mut self.stat, |text| cpu::parse(text, ticks_per_second))

@@ -18,7 +18,7 @@ use plimsoll_measurement::{Counter, Metric, Point, units};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use self::figures::memory;
+use self::figures::{memory, verdict};
 use self::search::{Search, Seen};
 use crate::generate::{Family, Rows, mix};
 use crate::interrupt::Interrupt;
@@ -51,6 +51,7 @@ pub(super) const KIND: StepKind = StepKind {
     expects: |_, ask| Ok(ask(Work::Memory)?.into_iter().collect()),
     // The set grows by doubling until the memory is found: what it starts with is known, the end is not.
     space_bytes: |parameters, _| pages(parameters.bytes("first_set").saturating_mul(8)),
+    verdict,
     compares_volumes: true,
     needs: &[Need::Counted(Counter::CacheMissPages), Need::TableSizes],
     ..StepKind::new(

@@ -135,10 +135,10 @@ impl Take for IntoCount<'_> {
         }
     }
 
-    fn take_text(&mut self, column: usize, bytes: &[u8], encoding: EncodingType) {
+    fn take_text(&mut self, column: usize, bytes: &[u8], _: EncodingType) {
+        // As DATALENGTH has it: two bytes for each UTF-16 unit of an nvarchar.
         if self.counts(column) {
-            let bytes = if matches!(encoding, EncodingType::Utf16) { bytes.len() / 2 } else { bytes.len() };
-            self.content_bytes += bytes as u64;
+            self.content_bytes += bytes.len() as u64;
         }
     }
 }
@@ -202,8 +202,8 @@ impl<T: Take> RowWriter for Sink<T> {
         write_datetimeoffset SqlDateTimeOffset, _ => "datetimeoffset" 10;
         write_uuid Uuid, _ => "uniqueidentifier" 16;
         write_xml SqlXml, val => "xml" val.bytes.len();
-        write_json SqlJson, _ => "json" 0;
-        write_vector SqlVector, _ => "vector" 0;
+        write_json SqlJson, val => "json" val.bytes.len();
+        write_vector SqlVector, val => "vector" usize::from(val.dimension_count()) * val.base_type().element_size_bytes();
     }
 
     fn write_null(&mut self, col: usize) {

@@ -369,6 +369,17 @@ fn a_value_that_was_not_asked_for_is_said_and_nothing_is_guessed() {
     assert_eq!(client.ask("x", &[], None).unwrap(), Answer { rows: 1, content_bytes: 16 });
 }
 
+#[test]
+fn content_is_what_the_server_has_of_it() {
+    // As DATALENGTH has it: an nvarchar takes two bytes for a character, and one beyond the basic plane four.
+    let (_server, mut client) = saying(TdsServer::builder(), || {
+        let columns =
+            vec![Column::new("wide", Kind::NVarChar(Some(20))), Column::new("narrow", Kind::VarChar(Some(20)))];
+        Reply::rows(columns, vec![vec![Datum::from("aä😀"), Datum::from("abc")]])
+    });
+    assert_eq!(client.ask("x", &[], None).unwrap(), Answer { rows: 1, content_bytes: 8 + 3 });
+}
+
 /// A server that answers `slow` only when it is stopped.
 fn slow(attention: Attention) -> (TdsServer, Client) {
     let server = TdsServer::builder().attention(attention).start(|request, _| match request.sql() {

@@ -1,0 +1,44 @@
+//! Other programs on the server's machine, and whether they held it up. What they use of the CPUs says little: a build at the lowest
+//! priority fills all that is left and costs the server nothing. What the server's own threads waited for a CPU says it.
+
+use plimsoll_measurement::Ceiling;
+
+use super::judged::Load;
+use super::means::{Means, ceiling};
+use super::rules::{MACHINE_CPU, NAMED_PERCENT};
+
+/// Part of the CPUs from which it is worth a word that others use them.
+const OTHERS_PART: f64 = 0.1;
+
+/// CPUs at work for processes that are neither the server's nor ours, with all there are, where it is worth a word.
+pub(super) fn at_work(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<(f64, f64)> {
+    let (cores, all) = (means.whole().column("other_cpu")?, ceiling(ceilings, MACHINE_CPU)?.value);
+    (cores >= OTHERS_PART * all).then_some((cores, all))
+}
+
+/// Threads of the server and of our client that were ready to run and had no CPU, on average. What the machine's own host took is a wait
+/// as well, which the machine's kernel does not see: it hits whoever runs.
+pub(super) fn queued(means: &Means<'_>) -> Option<f64> {
+    let means = means.whole();
+    let own = means.sum(&["server_cpu", "client_cpu"])?;
+    let waited = means.column("server_cpu_queue")? + means.column("client_cpu_queue").unwrap_or(0.0);
+    let busy = own + means.sum(&["other_cpu", "kernel_cpu"]).unwrap_or(0.0);
+    let stolen = means.column("stolen_cpu").unwrap_or(0.0);
+    Some(waited + if busy > 0.0 { stolen * own / busy } else { 0.0 })
+}
+
+/// What would be gained if sessions waited for so many threads less.
+fn without(waited: f64, load: &Load) -> f64 {
+    100.0 * (load.sessions / (load.sessions - waited).max(f64::MIN_POSITIVE) - 1.0)
+}
+
+/// Whether they gave way: without them hardly anything would be gained, as next to nobody waited.
+pub(super) fn gave_way(means: &Means<'_>, load: &Load) -> bool {
+    queued(means).is_some_and(|waited| without(waited, load) < NAMED_PERCENT)
+}
+
+/// What 20 % more cores bring at most: half of the waits for them. `None` where nobody says what threads waited. Of a queue in which all
+/// sessions stand this is more than the model says, which counts then; beside other programs it is less, as these take new cores too.
+pub(super) fn most_gain_percent(means: &Means<'_>, load: &Load) -> Option<f64> {
+    queued(means).map(|waited| without(waited / 2.0, load))
+}
