@@ -1,7 +1,8 @@
 //! Stopping a run from outside: Ctrl-C keeps what was measured and cleans up; nothing waits for a long statement.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use plimsoll_engine::{Cancel, Error, ErrorKind, Result};
 
@@ -18,8 +19,10 @@ struct Inner {
     shielded: AtomicBool,
     severed: AtomicBool,
     unheard: AtomicBool,
-    hurried: AtomicBool,
     silent: AtomicBool,
+    over: AtomicBool,
+    holds: AtomicUsize,
+    owed: Mutex<Option<String>>,
     running: Mutex<Vec<(u64, Arc<dyn Cancel>)>>,
     next: std::sync::atomic::AtomicU64,
 }
@@ -28,6 +31,15 @@ struct Inner {
 pub struct CancelGuard {
     inner: Arc<Inner>,
     id: u64,
+}
+
+/// What goes on is not to be cut short by [`Interrupt::hurry`] before this falls.
+pub struct Hold(Arc<Inner>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.holds.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Drop for CancelGuard {
@@ -65,10 +77,41 @@ impl Interrupt {
         self.running().iter().for_each(|cancel| cancel.sever());
     }
 
-    /// Nothing at the target is waited for any more: lines are broken, and what was made there is left to a later `clean`.
-    pub fn hurry(&self) {
-        self.0.hurried.store(true, Ordering::SeqCst);
-        self.sever_running();
+    /// All that is still done at the target may take so long together: ending requests, giving back, removing. With nothing left
+    /// lines are broken and no more are made, and what is there is left to a later `clean`. To be called again as time goes.
+    pub fn hurry(&self, left: Duration) {
+        if left.is_zero() {
+            self.0.over.store(true, Ordering::SeqCst);
+            self.0.severed.store(true, Ordering::SeqCst);
+        }
+        self.running().iter().for_each(|cancel| cancel.hurry(left));
+    }
+
+    /// True once nothing at the target is waited for any more.
+    pub fn is_over(&self) -> bool {
+        self.0.over.load(Ordering::SeqCst)
+    }
+
+    /// What must not be left half done begins: until the hold falls, the time that is left does not pass.
+    #[must_use]
+    pub fn hold(&self) -> Hold {
+        self.0.holds.fetch_add(1, Ordering::SeqCst);
+        Hold(Arc::clone(&self.0))
+    }
+
+    /// True while something holds.
+    pub fn is_held(&self) -> bool {
+        self.0.holds.load(Ordering::SeqCst) > 0
+    }
+
+    /// What has to be said, and by which command it is removed, if the program ends before what it makes is removed.
+    pub fn owe(&self, words: Option<String>) {
+        *self.0.owed.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    /// What [`Interrupt::owe`] was told last.
+    pub fn owed(&self) -> Option<String> {
+        self.0.owed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Settles whether anything can still be done at the target after an interrupt: not if it didn't hear of that, does not
@@ -76,14 +119,14 @@ impl Interrupt {
     pub fn settle_silence(&self, answers: impl FnOnce() -> bool) -> bool {
         let is = |past: &AtomicBool| past.load(Ordering::SeqCst);
         let doubtful = self.signal().is_some() || is(&self.0.severed);
-        let silent = doubtful && (is(&self.0.hurried) || is(&self.0.unheard) || !answers());
+        let silent = doubtful && (is(&self.0.over) || is(&self.0.unheard) || !answers());
         self.0.silent.store(silent, Ordering::SeqCst);
         silent
     }
 
-    /// What [`Interrupt::settle_silence`] came to.
+    /// What [`Interrupt::settle_silence`] came to, or what has become of that since.
     pub fn is_silent(&self) -> bool {
-        self.0.silent.load(Ordering::SeqCst)
+        self.0.silent.load(Ordering::SeqCst) || self.is_over()
     }
 
     fn running(&self) -> Vec<Arc<dyn Cancel>> {
@@ -107,14 +150,15 @@ impl Interrupt {
         }
     }
 
-    /// From now on nothing is cancelled any more: cleaning up has begun. [`Interrupt::unshield`] ends it.
+    /// From now on nothing is cancelled any more: cleaning up has begun, and has what is left of the time. [`Interrupt::unshield`] ends it.
     pub fn shield(&self) {
         self.0.shielded.store(true, Ordering::SeqCst);
     }
 
     /// Cleaning is over; the next run can be interrupted again.
     pub fn unshield(&self) {
-        for past in [&self.0.shielded, &self.0.severed, &self.0.unheard, &self.0.silent] {
+        let Inner { shielded, severed, unheard, silent, over, .. } = &*self.0;
+        for past in [shielded, severed, unheard, silent, over] {
             past.store(false, Ordering::SeqCst);
         }
     }
@@ -127,7 +171,54 @@ impl Interrupt {
     /// Cancels this session's statements too, until the guard is dropped.
     pub fn watch(&self, cancel: Arc<dyn Cancel>) -> CancelGuard {
         let id = self.0.next.fetch_add(1, Ordering::SeqCst);
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).push((id, cancel));
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&cancel)));
+        if self.is_over() {
+            cancel.hurry(Duration::ZERO);
+        }
         CancelGuard { inner: Arc::clone(&self.0), id }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Duration>>);
+
+    impl Cancel for Told {
+        fn cancel(&self) {}
+
+        fn hurry(&self, left: Duration) {
+            self.0.lock().unwrap().push(left);
+        }
+    }
+
+    #[test]
+    fn cleaning_has_the_time_that_is_left_and_no_more() {
+        let interrupt = Interrupt::default();
+        let (early, late) = (Arc::new(Told::default()), Arc::new(Told::default()));
+        let _early = interrupt.watch(Arc::<Told>::clone(&early));
+        interrupt.trigger(2);
+        interrupt.hurry(Duration::from_secs(5));
+        assert!(!interrupt.settle_silence(|| true) && !interrupt.is_silent());
+        interrupt.shield();
+        interrupt.hurry(Duration::ZERO);
+        assert!(interrupt.is_silent() && interrupt.settle_silence(|| true));
+        // Who comes too late is told at once.
+        let _late = interrupt.watch(Arc::<Told>::clone(&late));
+        assert_eq!(*early.0.lock().unwrap(), [Duration::from_secs(5), Duration::ZERO]);
+        assert_eq!(*late.0.lock().unwrap(), [Duration::ZERO]);
+    }
+
+    #[test]
+    fn what_holds_is_known_until_the_last_hold_falls() {
+        let interrupt = Interrupt::default();
+        let holds = [interrupt.hold(), interrupt.hold()];
+        for hold in holds {
+            assert!(interrupt.is_held());
+            drop(hold);
+        }
+        assert!(!interrupt.is_held());
     }
 }

@@ -18,7 +18,7 @@ use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{ANSWER_PATIENCE, give_back, guard_space, remove_leftovers, remove_own};
-use self::record::{failure, left_behind, new_record};
+use self::record::{failure, left_behind, may_stay, new_record};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
 use crate::figures::of_run::{doubt_client, own_verdict, series};
@@ -47,6 +47,8 @@ pub fn execute<'a>(
     let mut record = new_record(plan, parameters, on, clock);
     let mut log = EventLog::new(&record.run_id, clock, sinks);
     let cpu_before = process::own_cpu_seconds();
+    // Until the end: an interrupt gives the cleaning too no more than its time.
+    let pulse = on.database.and_then(Database::pulse).map(|pulse| interrupt.watch(pulse));
     let outcome = log.tell(Kind::Begun(Box::new(record.clone()))).and_then(|()| {
         let outcome = run.measure(&mut log, &mut record);
         interrupt.shield();
@@ -68,18 +70,20 @@ pub fn execute<'a>(
         let _ = log.tell(Kind::Finished(Box::new(head(&so_far))));
     }
     let removed = match on.database {
-        Some(_) if interrupt.is_silent() => {
-            Err(Error::new(ErrorKind::Lost, "the server was not waited for any longer"))
+        Some(database) => {
+            Workspace::run(&record.run_id).and_then(|workspace| remove_own(database, &workspace, interrupt))
         }
-        Some(database) => Workspace::run(&record.run_id).and_then(|workspace| remove_own(database, &workspace)),
         None => Ok(()),
     };
+    drop(pulse);
     // A run that could not even begin has made nothing.
     let has_begun = outcome.is_ok() || !record.repetitions.is_empty();
     if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
-        record.left_behind = Some(left_behind(&error, &record.target));
+        record.left_behind = Some(left_behind(&error, &record));
+    } else {
+        interrupt.owe(None);
     }
     interrupt.unshield();
     run.conclude(&outcome, &mut record);
@@ -186,7 +190,6 @@ impl Run<'_> {
         let description = on.description;
         plan.parameters.check_scale(description.scale)?;
         let steps = &plan.definition.steps;
-        let pulse = on.database.and_then(Database::pulse).map(|pulse| interrupt.watch(pulse));
         let mut measures: Vec<(Step, Measures)> = steps.iter().map(|step| (*step, (step.measure)())).collect();
         let needs_place = measures.iter().any(|(_, measures)| matches!(measures, Measures::AtDatabase(_)));
         let database = on.database.filter(|_| needs_place);
@@ -263,8 +266,7 @@ impl Run<'_> {
             }
         }
         let is_silent = interrupt.settle_silence(|| database.is_none_or(|database| database.answers(ANSWER_PATIENCE)));
-        // From here on an interrupt breaks a wait only where the server does not answer.
-        let _pulse = pulse.filter(|_| is_silent);
+        interrupt.shield();
         // A measure that can't give anything back leaves its sessions to their end.
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
             let finished = match (measures, database, &workspace) {
@@ -326,6 +328,7 @@ impl Run<'_> {
         // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
         remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
         let workspace = Workspace::run(&record.run_id)?;
+        self.interrupt.owe(Some(may_stay(&workspace, &record.target)));
         let lease = database
             .claim(&workspace, ClaimMode::Exclusive)?
             .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;

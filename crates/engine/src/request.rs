@@ -2,6 +2,7 @@
 //! to be what is measured. Data is made and looked after by a [`Session`](crate::Session); a [`Requester`] only asks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::table::{ColumnType, Table};
@@ -103,6 +104,13 @@ pub trait Cancel: Send + Sync {
     /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more. A thread that waits
     /// for its answer gets [`ErrorKind::Lost`]. Nothing happens to a session without such a line.
     fn sever(&self) {}
+
+    /// After an interrupt its server is waited for so much longer, whatever it is asked for, and with nothing left not at all.
+    fn hurry(&self, left: Duration) {
+        if left.is_zero() {
+            self.sever();
+        }
+    }
 
     /// True if the engine did not hear [`Cancel::cancel`] in time.
     fn is_unheard(&self) -> bool {

@@ -16,6 +16,7 @@
 //! a `static`.
 
 mod account;
+mod between;
 mod binaries;
 mod builder;
 mod error;
@@ -30,6 +31,7 @@ mod server;
 mod stub;
 pub mod tds;
 
+pub use between::{Between, Turn};
 pub use binaries::Binaries;
 pub use builder::Builder;
 pub use error::TestbedError;

@@ -6,6 +6,7 @@ use plimsoll_engine::{Database, Error, ErrorKind, Lease, Result, Workspace, Work
 use plimsoll_measurement::units;
 
 use super::plan::Plan;
+use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 
 /// Volumes beyond this are refused where the free space can't be known.
@@ -17,8 +18,17 @@ const RESERVE_BYTES: u64 = 16 << 20;
 /// How long a target may take to answer after an interrupt before it is left alone.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
-pub(crate) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
+/// Removes the run's own place, unless its server is not waited for any more. A lease that still stands on it is the server's, which has not noticed our end yet.
+pub(crate) fn remove_own(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
+    let unwaited = || Error::new(ErrorKind::Lost, "the server was not waited for any longer");
+    if interrupt.is_silent() {
+        return Err(unwaited());
+    }
+    // A line that we broke ourselves is not the server's doing.
+    remove_leaseless(database, workspace).map_err(|error| if interrupt.is_over() { unwaited() } else { error })
+}
+
+fn remove_leaseless(database: &dyn Database, workspace: &Workspace) -> Result<()> {
     if database.remove(workspace)? || !database.workspaces()?.iter().any(|status| status.workspace == *workspace) {
         return Ok(());
     }

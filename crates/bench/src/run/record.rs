@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::{Error, ErrorKind};
+use plimsoll_engine::{Error, ErrorKind, Workspace};
 use plimsoll_measurement::{Repetition, RunFailure, RunRecord, exit, run::SCHEMA_VERSION};
 
 use super::plan::{On, Plan};
@@ -70,13 +70,23 @@ pub fn not_started(
 }
 
 /// What is said of a place that could not be removed.
-pub(super) fn left_behind(error: &Error, target: &str) -> RunFailure {
+pub(super) fn left_behind(error: &Error, record: &RunRecord) -> RunFailure {
+    let place = Workspace::run(&record.run_id).map_or_else(|_| String::new(), |place| format!(" ({place})"));
     RunFailure {
         kind: error.kind.name().to_owned(),
-        message: format!("what the run made at the target was not removed: {}", error.message),
-        hint: Some(format!("run: plimsoll clean '{target}'")),
+        message: format!("what the run made at the target{place} was not removed: {}", error.message),
+        hint: Some(remedy(&record.target)),
         exit_code: if error.kind == ErrorKind::Permission { exit::NO_PERMISSION } else { exit::INCOMPLETE },
     }
+}
+
+/// What is said of a place by a program that is ended before it has removed it, or knows that it did.
+pub(super) fn may_stay(place: &Workspace, target: &str) -> String {
+    format!("what the run made at the target ({place}) may not be removed ({})", remedy(target))
+}
+
+fn remedy(target: &str) -> String {
+    format!("run: plimsoll clean '{target}'")
 }
 
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.

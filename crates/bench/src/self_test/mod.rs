@@ -68,6 +68,7 @@ pub fn self_test(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Tested> {
     let start = clock.now();
+    let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
     let test = database.self_test()?;
     if test.is_none() && !options.workspace {
         let message = "this engine keeps no list of statements, and nothing else may be tried";
@@ -94,7 +95,6 @@ pub fn self_test(
     let (checks, own) = (Vec::new(), Vec::new());
     let mut course =
         Course { database, clock, interrupt, patience: PATIENCE, end, tell, checks, own, lost: None, cut_short: None };
-    let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
     let mut sender = test.map(Sender::new);
     // The names need not be those of anything that is there.
     let nowhere = Places { there: examples::EXAMPLE_PLACE, new: examples::EXAMPLE_NEW_PLACE, has_table: true };
@@ -125,6 +125,8 @@ fn in_workspace(course: &mut Course<'_>, sender: Option<&mut Sender>) -> Result<
     let id = uuid::Uuid::now_v7().simple().to_string();
     let (workspace, another) = (Workspace::run(&id)?, Workspace::run(&format!("{id}b"))?);
     let (database, mut lease) = (course.database, None::<Box<dyn Lease>>);
+    let owed = format!("what was made at the target ({workspace}) may not be removed; 'plimsoll clean' does it later");
+    course.interrupt.owe(Some(owed));
     let mut operations = Operations::new(course, &workspace);
     let claimed = operations.at_database("claim a workspace", "a place of its own, under a lease", || {
         lease = database.claim(&workspace, ClaimMode::Exclusive)?;
@@ -158,10 +160,12 @@ fn in_workspace(course: &mut Course<'_>, sender: Option<&mut Sender>) -> Result<
         return Ok(vec!["what was made at the target could not be removed; 'plimsoll clean' does it later".to_owned()]);
     }
     let start = course.clock.now();
-    let removed = [&workspace, &another].into_iter().try_for_each(|place| remove_own(database, place));
+    let interrupt = course.interrupt;
+    let removed = [&workspace, &another].into_iter().try_for_each(|place| remove_own(database, place, interrupt));
     let check = Check { ms: Some(course.ms_since(start)), ..check };
     match removed {
         Ok(()) => {
+            interrupt.owe(None);
             // Without a claim there was nothing to be removed.
             if claimed {
                 course.keep(Check { result: CheckResult::Worked, ..check }, "");

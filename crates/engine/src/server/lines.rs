@@ -4,19 +4,57 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use plimsoll_clock::{Clock as _, RealClock};
+use plimsoll_measurement::Moment;
 
 use super::breaker::Breaker;
 use crate::database::Cancel;
 
+/// What a server's answer takes to reach us, at most, once it has given up to wait for a lock.
+const ANSWER: Duration = Duration::from_secs(1);
+
 /// Lines to a server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lines {
     open: Mutex<Vec<Weak<OwnedFd>>>,
-    /// True after an interrupt that was not heard: nobody waits for this server any more.
+    /// True after an interrupt that was not heard, or not obeyed in time: nobody waits for this server any more.
     stands_still: AtomicBool,
+    /// When nobody will any more, after an interrupt.
+    end: Mutex<Option<Moment>>,
+    clock: RealClock,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        let (open, stands_still, end) = (Mutex::default(), AtomicBool::default(), Mutex::default());
+        Self { open, stands_still, end, clock: RealClock::new() }
+    }
 }
 
 impl Lines {
+    /// How long something may take that usually has so long: after an interrupt only what is left.
+    pub fn patience(&self, usual: Duration) -> Duration {
+        let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        end.map_or(usual, |end| usual.min(end.since(self.clock.now())))
+    }
+
+    /// How long the server may wait for a lock, in whole seconds: a little less than is left, so that it can still say that it did not
+    /// get it. It is never zero, by which servers mean for ever or nothing at all.
+    pub fn patience_for_locks(&self, usual: Duration) -> Duration {
+        let left = self.patience(usual.saturating_add(ANSWER)).saturating_sub(ANSWER);
+        Duration::from_secs(left.as_secs().max(1))
+    }
+
+    fn hurry(&self, left: Duration) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.clock.now().after(left));
+        if left.is_zero() {
+            self.stands_still.store(true, Ordering::SeqCst);
+            self.shut_all();
+        }
+    }
+
     /// One more, which may not even be connected yet.
     ///
     /// # Errors
@@ -67,6 +105,11 @@ impl Cancel for Pulse {
         }
     }
 
+    /// Nothing is left of the server's lines when nothing is left of the time, however well it hears.
+    fn hurry(&self, left: Duration) {
+        self.lines.hurry(left);
+    }
+
     fn is_unheard(&self) -> bool {
         self.lines.stands_still.load(Ordering::SeqCst)
     }
@@ -77,7 +120,6 @@ mod tests {
     use std::io::Read as _;
     use std::net::{SocketAddr, TcpListener};
     use std::thread;
-    use std::time::Duration;
 
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
@@ -99,6 +141,27 @@ mod tests {
             pulse.cancel();
             pulse.sever();
         }
+        assert_eq!(socket.read(&mut [0]).unwrap(), 0);
+        assert_eq!(connect().unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_server_that_hears_is_waited_for_no_longer_than_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let lines = Arc::new(Lines::default());
+        let (usual, second) = (Duration::from_mins(1), Duration::from_secs(1));
+        let connect = || Socket::connect(&address, usual, &lines);
+        let pulse = Pulse::new(&lines, || Ok(()));
+        let mut socket = connect().unwrap();
+        assert_eq!((lines.patience(usual), lines.patience_for_locks(usual)), (usual, usual));
+        pulse.hurry(Duration::from_secs(50));
+        let left = lines.patience(usual);
+        assert!(left > Duration::from_secs(1) && left <= Duration::from_secs(50), "{left:?}");
+        assert!(lines.patience_for_locks(usual) < left && lines.patience(second) == second);
+        drop(connect().unwrap());
+        pulse.hurry(Duration::ZERO);
+        assert_eq!((lines.patience(usual), lines.patience_for_locks(usual)), (Duration::ZERO, second));
         assert_eq!(socket.read(&mut [0]).unwrap(), 0);
         assert_eq!(connect().unwrap_err().kind(), io::ErrorKind::TimedOut);
     }

@@ -19,6 +19,9 @@ use super::breaker::Breaker;
 use super::lines::Lines;
 use crate::request::Traffic;
 
+/// The shortest wait that is asked of the system, which counts microseconds and takes none of them for ever.
+const LEAST: Duration = Duration::from_millis(1);
+
 /// Where a server listens.
 #[derive(Debug, Clone)]
 pub enum Address {
@@ -76,10 +79,11 @@ impl Socket {
         };
         let fd = Arc::new(socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?);
         let socket = Self::over(fd, family != AddressFamily::UNIX);
+        lines.add(&socket.breaker())?;
+        let timeout = lines.patience(timeout).max(LEAST);
         // Also for the connection itself: a server may not answer, or its queue of connections may be full.
         socket.set_timeout(Some(timeout))?;
         socket.end_within(timeout);
-        lines.add(&socket.breaker())?;
         let connected = match address {
             Address::Tcp(address) => {
                 sockopt::set_tcp_nodelay(&socket.fd, true)?;
@@ -143,8 +147,7 @@ impl Socket {
         if left.is_zero() {
             return Err(end.is_over());
         }
-        // The system takes microseconds, and none of them for ever.
-        let left = left.max(Duration::from_millis(1));
+        let left = left.max(LEAST);
         self.wait_for(Some(self.idle.get().map_or(left, |idle| idle.min(left))))
     }
 

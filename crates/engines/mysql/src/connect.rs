@@ -59,7 +59,7 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// Numbers of our connections that are open: by them our sessions are told from others'.
     pub(super) ours: Arc<Mutex<Ours>>,
-    lines: Arc<Lines>,
+    pub(super) lines: Arc<Lines>,
     /// The password as its programs find it.
     told: Told,
     /// What is about to be made there is noted here.

@@ -19,8 +19,12 @@ use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
 use super::self_test::MySqlSelfTest;
 use super::session::MySqlSession;
+use super::statements::fill;
 use super::transfer::MySqlTransfer;
 use super::{capabilities, cold, workspace};
+
+/// How long removing waits for a lock, unless it was interrupted.
+const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MySqlDatabase {
@@ -76,6 +80,8 @@ impl Workspaces for MySqlDatabase {
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         place::remove(self.connector.as_ref(), workspace, |connection| {
+            let patience = self.connector.lines.patience_for_locks(LOCK_PATIENCE).as_secs().to_string();
+            connection.set(&fill("patience for locks", &[("seconds", &patience)]))?;
             workspace::drop_database(connection, &self.connector.intents, workspace).map(|()| true)
         })
     }
@@ -121,7 +127,10 @@ impl Telemetry for MySqlDatabase {
     }
 
     fn answers(&self, patience: Duration) -> bool {
-        self.connector.connect_within(CONTROL, patience).is_ok()
+        self.connector.connect_within(CONTROL, patience).is_ok_and(|mut connection| {
+            connection.link.set_timeout(Some(patience));
+            connection.ping()
+        })
     }
 
     fn server_pids(&self) -> Vec<u32> {

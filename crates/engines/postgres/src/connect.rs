@@ -71,7 +71,7 @@ pub(super) struct Connector {
     any_first: bool,
     /// Whether the server has to write, or must not.
     writes: Option<bool>,
-    route: Route,
+    pub(super) route: Route,
     login: Login,
     database: String,
     timeout: Duration,

@@ -20,9 +20,12 @@ use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
-use super::statements::sql;
+use super::statements::filled;
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, copies, workspace};
+
+/// How long removing waits for a lock, unless it was interrupted.
+const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
@@ -83,7 +86,8 @@ impl Workspaces for PostgresDatabase {
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         place::remove(self.connector.as_ref(), workspace, |connection| {
-            connection.set(sql("patience for locks"))?;
+            let patience = self.connector.route.lines.patience_for_locks(LOCK_PATIENCE).as_secs().to_string();
+            connection.set(&filled("patience for locks", &[("seconds", &patience)]))?;
             if workspace.kind() != WorkspaceKind::Copy {
                 return workspace::drop_schema(connection, workspace).map(|()| true);
             }

@@ -112,8 +112,11 @@ impl Measure for LevelChange {
             keep.log
                 .activity(&format!("going back to level {there}, which has to be asked for by hand if this is ended"));
         }
+        // Another level may cost money: an interrupt does not cut the way back short.
+        let hold = keep.time.interrupt.hold();
         let back = Change { level: &there, is_back: true, waits: outcome.is_ok(), ..change }.make(target, keep, levels);
         self.going_back.store(false, Ordering::SeqCst);
+        drop(hold);
         if let Err(error) = &back {
             keep.warn(format!(
                 "the target may not be at level {there} again: look at it, and ask for that level by hand ({error})"

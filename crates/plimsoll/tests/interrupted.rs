@@ -1,0 +1,252 @@
+//! Ctrl-C at a server that hears and does not obey: it lets everybody in and answers nothing more, or somebody holds our tables. All of
+//! the ending has a few seconds together, and what stays is said with the command that removes it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{self, Write as _};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Said, Scene, said, wait_until};
+use plimsoll_testbed::{Between, MariaDb, Postgres, Turn};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Five seconds, and what a machine with other things to do may take. A question or a lock, of which each has a minute here, would take
+/// longer.
+const GENEROUS: Duration = Duration::from_secs(25);
+/// In all, beyond what lets somebody in.
+const ANSWERS: usize = 5;
+/// A row of PostgreSQL with fewer columns than none.
+const MALFORMED: &[u8] = b"D\0\0\0\x0a\xff\xff\xff\xff\xff\xf9";
+
+enum Server {
+    Postgres(Postgres),
+    Maria(MariaDb),
+}
+
+impl Server {
+    fn postgres() -> Self {
+        let builder = Postgres::builder().shared_buffers_mb(32).data_dir_in(env!("CARGO_TARGET_TMPDIR"));
+        Self::Postgres(builder.start().unwrap())
+    }
+
+    fn maria() -> Self {
+        Self::Maria(MariaDb::builder().buffer_pool_mb(64).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap())
+    }
+
+    /// A question to it has a minute.
+    fn target(&self, port: u16) -> String {
+        match self {
+            Self::Postgres(server) => {
+                format!(
+                    "postgres://plimsoll:{}@127.0.0.1:{port}/postgres?connect_timeout=2&sslmode=disable",
+                    server.password()
+                )
+            }
+            Self::Maria(server) => {
+                format!(
+                    "mariadb://plimsoll:{}@127.0.0.1:{port}/?connect-timeout=2&ssl-mode=DISABLED",
+                    server.password()
+                )
+            }
+        }
+    }
+
+    fn port(&self) -> u16 {
+        match self {
+            Self::Postgres(server) => server.port(),
+            Self::Maria(server) => server.port(),
+        }
+    }
+
+    fn password(&self) -> &str {
+        match self {
+            Self::Postgres(server) => server.password(),
+            Self::Maria(server) => server.password(),
+        }
+    }
+
+    fn says(&self, postgres: &str, maria: &str) -> String {
+        let said = match self {
+            Self::Postgres(server) => server.psql(postgres),
+            Self::Maria(server) => server.sql(maria),
+        };
+        said.unwrap().trim().to_owned()
+    }
+
+    fn workspaces(&self) -> String {
+        self.says(
+            "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'plimsoll%'",
+            "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'plimsoll%'",
+        )
+    }
+
+    /// A run that makes requests.
+    fn run(&self, scene: &Scene, target: &str) -> Child {
+        let words = ["run", "mix-b", "--short", "--json", "--repetitions", "1", "--set", "volume=2MiB"];
+        let mut command = scene.command(&[&words[..], &["--set", "duration=10m", "--target", target]].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until(|| {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended");
+            let working = self.says(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'plimsoll work%' AND query LIKE 'UPDATE%'",
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'UPDATE%'",
+            );
+            working != "0"
+        });
+        child
+    }
+
+    /// Somebody who holds all tables, as who makes a backup does, until [`Server::let_go`].
+    fn hold(&self) {
+        let held = match self {
+            Self::Postgres(server) => server.psql(
+                "DO $$ DECLARE t text; BEGIN FOR t IN SELECT oid::regclass::text FROM pg_class \
+                 WHERE relkind = 'r' AND relnamespace::regnamespace::text LIKE 'plimsoll_run%' LOOP \
+                 EXECUTE 'LOCK TABLE ' || t || ' IN ACCESS EXCLUSIVE MODE'; END LOOP; PERFORM pg_sleep(600); END $$",
+            ),
+            Self::Maria(server) => server.sql("FLUSH TABLES WITH READ LOCK; SELECT SLEEP(600)"),
+        };
+        // It is ended.
+        drop(held);
+    }
+
+    fn await_holder(&self) {
+        wait_until(|| {
+            let holders = self.says(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep'",
+            );
+            holders != "0"
+        });
+    }
+
+    fn let_go(&self) {
+        let postgres = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        let others = "SELECT ID FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep'";
+        let said = self.says(postgres, others);
+        if let Self::Maria(server) = self {
+            server.sql(&format!("KILL {said}")).unwrap();
+        }
+    }
+
+    /// True while the removal of a place waits for a lock.
+    fn removal_waits(&self) -> bool {
+        let waiting = self.says(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name LIKE 'plimsoll lease%'",
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for%' AND INFO LIKE 'DROP%'",
+        );
+        waiting != "0"
+    }
+
+    /// Removes what was left, once the server has noticed that its run is gone.
+    fn clean(&self, scene: &Scene) {
+        let target = self.target(self.port());
+        wait_until(|| {
+            scene.say(&["clean", &target]);
+            self.workspaces().is_empty()
+        });
+    }
+}
+
+fn interrupt(child: &Child) {
+    // One that has ended needs none.
+    let _ = kill_process(Pid::from_child(child), Signal::INT);
+}
+
+/// What a run came to after an interrupt.
+struct Ended {
+    said: Said,
+    took: Duration,
+    /// What it left.
+    place: String,
+}
+
+impl Ended {
+    fn of(child: Child, since: Instant, server: &Server) -> Self {
+        let said = said(&child.wait_with_output().unwrap());
+        Self { said, took: since.elapsed(), place: server.workspaces() }
+    }
+
+    /// It was in time, and says what stays and how that is removed.
+    fn check(&self, name: &str, server: &Server) {
+        let Self { said, took, place } = self;
+        writeln!(io::stderr(), "{name}: {took:.1?}").unwrap();
+        assert!(*took < GENEROUS, "{took:?} {said:#?}");
+        assert_eq!(said.code, 130, "{said:#?}");
+        let record = &said.json()[0];
+        assert_eq!(record["error"]["kind"], "interrupted", "{record}");
+        assert!(!place.is_empty() && record["left_behind"]["message"].to_string().contains(place), "{record}");
+        let warning = said.err.lines().find(|line| line.starts_with("warning: what the run made")).unwrap_or_default();
+        let target = server.target(0);
+        let command = format!("(run: plimsoll clean '{}://", target.split_once("://").unwrap().0);
+        for words in [place, "was not removed", &command] {
+            assert!(warning.contains(words), "'{words}' is missing: {said:#?}");
+        }
+        assert!(!said.err.contains(server.password()), "{said:#?}");
+    }
+}
+
+/// A server that answers nothing more, though it lets everybody in.
+fn turned(name: &str, server: &Server, turn: Turn) {
+    let (scene, between) = (Scene::new(), Between::start(server.port(), ANSWERS).unwrap());
+    let child = server.run(&scene, &server.target(between.port()));
+    between.turn(turn);
+    let begun = Instant::now();
+    interrupt(&child);
+    let ended = Ended::of(child, begun, server);
+    ended.check(name, server);
+    assert!(ended.said.err.contains("not waited for any longer"), "{:#?}", ended.said);
+    server.clean(&scene);
+}
+
+/// A server where somebody else holds our tables; `again` by a second Ctrl-C while it is waited for them.
+fn held(name: &str, server: &Server, again: bool) {
+    let scene = Scene::new();
+    let mut child = server.run(&scene, &server.target(server.port()));
+    let ended = thread::scope(|scope| {
+        scope.spawn(|| server.hold());
+        server.await_holder();
+        let mut begun = Instant::now();
+        interrupt(&child);
+        if again {
+            wait_until(|| child.try_wait().unwrap().is_some() || server.removal_waits());
+            begun = Instant::now();
+            interrupt(&child);
+        }
+        let ended = Ended::of(child, begun, server);
+        server.let_go();
+        ended
+    });
+    ended.check(name, server);
+    server.clean(&scene);
+}
+
+#[test]
+fn a_mariadb_that_falls_silent_is_waited_for_once() {
+    turned("MariaDB, silent", &Server::maria(), Turn::Silence);
+}
+
+#[test]
+fn a_postgresql_that_falls_silent_or_never_ends_is_waited_for_once() {
+    let server = Server::postgres();
+    turned("PostgreSQL, silent", &server, Turn::Silence);
+    turned("PostgreSQL, malformed rows", &server, Turn::Endless(MALFORMED.repeat(1000)));
+}
+
+#[test]
+fn tables_of_a_mariadb_that_somebody_holds_stay_and_are_named() {
+    let server = Server::maria();
+    held("MariaDB, held", &server, false);
+    held("MariaDB, held, second Ctrl-C", &server, true);
+}
+
+#[test]
+fn tables_of_a_postgresql_that_somebody_holds_stay_and_are_named() {
+    let server = Server::postgres();
+    held("PostgreSQL, held", &server, false);
+    held("PostgreSQL, held, second Ctrl-C", &server, true);
+}
