@@ -57,8 +57,11 @@ impl Keepers for Connector {
 }
 
 impl Keeper for Connection {
-    const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
+
+    fn noun(workspace: &Workspace) -> &'static str {
+        if workspace.kind() == WorkspaceKind::Copy { "database" } else { "schema" }
+    }
 
     /// A schema has its mark from the first moment, so that one without it is never an unfinished one of ours. A database gets it
     /// once it is there.
