@@ -182,13 +182,18 @@ pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) ->
 }
 
 /// An error unless a schema is ours and so is all that is in it.
-pub(super) fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
     if let Owner::Somebody(reason) = connection.owner(workspace)? {
         return Err(foreign::<Connection>(workspace, &reason));
     }
-    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
-    let others: Vec<String> = rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect();
+    let others = strangers(connection, workspace)?;
     without_others::<Connection>(workspace, &others)
+}
+
+/// What is not ours in the schema of a place, or tied to it.
+pub(super) fn strangers(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
+    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
+    Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }
 
 /// Drops something in a transaction of its own, after a last look at what is there.
