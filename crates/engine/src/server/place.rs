@@ -86,10 +86,11 @@ pub trait Keepers: Send + Sync {
 
 /// A session that looks after places. Locks are its own, and fall when it dies.
 pub trait Keeper: Send {
-    /// What a place is on this server: `schema`, `database`.
-    const NOUN: &'static str;
     /// How long the server may take to notice that a connection was lost, and holds its locks until then.
     const RENEW_PATIENCE: Duration;
+
+    /// What the place is on this server: `schema`, `database`.
+    fn noun(workspace: &Workspace) -> &'static str;
 
     /// The owner of the place.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner>;
@@ -333,7 +334,7 @@ fn end_all<K: Keeper>(keeper: &mut K, clock: &dyn Clock, run: &Workspace, sessio
 
 /// The error that keeps us off what isn't ours.
 pub fn foreign<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
-    let noun = K::NOUN;
+    let noun = K::noun(workspace);
     let marking = K::marking(workspace, &Mark::new(workspace.name()));
     Error::new(ErrorKind::Safety, format!("the {noun} {workspace} is not ours and not touched: {reason}"))
         .hint(format!("if it is ours after all: {marking}"))
@@ -347,7 +348,7 @@ pub fn without_others<K: Keeper>(workspace: &Workspace, others: &[String]) -> Re
     if others.is_empty() {
         return Ok(());
     }
-    let noun = K::NOUN;
+    let noun = K::noun(workspace);
     let message =
         format!("the {noun} {workspace} is kept, as it would take along what is not ours: {}", listed(others));
     Err(Error::new(ErrorKind::Safety, message)

@@ -39,8 +39,11 @@ impl Keepers for Connector {
 }
 
 impl Keeper for Control {
-    const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(75);
+
+    fn noun(workspace: &Workspace) -> &'static str {
+        if workspace.kind() == WorkspaceKind::Copy { "database" } else { "schema" }
+    }
 
     /// Removal asks for the owner of a whole database.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {

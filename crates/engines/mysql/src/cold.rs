@@ -15,6 +15,7 @@ use plimsoll_engine::{Cold, ColdFollower, RequestAccess, Result, Table, Workspac
 
 use super::connect::Connector;
 use super::connection::Connection;
+use super::contents::{Contents, TABLE};
 use super::counters;
 use super::error::statement;
 use super::statements::{fill, of_table, text};
@@ -66,7 +67,10 @@ impl ColdMaker<'_> {
             return Ok(false);
         }
         let drop = of_table("remove a table", run, DISPLACER);
-        connection.run(&drop)?;
+        // What a cold start left that was cut short.
+        if Contents::of(connection, run)?.has_own(TABLE, DISPLACER) {
+            connection.run(&drop)?;
+        }
         connection.run(&of_displacer("make the table that displaces", run, 0))?;
         let filled = self.fill(connection, run, bytes / ROW_BYTES);
         let dropped = connection.run(&drop);
@@ -105,7 +109,7 @@ impl ColdMaker<'_> {
 
 fn of_displacer(name: &str, run: &Workspace, rows: u64) -> String {
     let (bytes, rows) = (ROW_BYTES.to_string(), rows.to_string());
-    let mark = mark::of_part("table", DISPLACER, run.name());
+    let mark = mark::of_part(TABLE, DISPLACER, run.name());
     fill(name, &[("workspace", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("rows", &rows), ("mark", &mark)])
 }
 

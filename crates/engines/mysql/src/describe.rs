@@ -54,6 +54,8 @@ pub(super) struct ServerFacts {
     pub(super) way: Way,
     /// No cache of the system is between it and its files.
     pub(super) is_direct: bool,
+    /// It has names of tables in lower case, whatever they are called.
+    pub(super) lowers_names: bool,
 }
 
 /// A server as it was when the target was opened.
@@ -96,7 +98,8 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         ..Description::new(product.name(), connection.server.version.clone(), page_bytes, weak_isolation)
     }
     .shown();
-    let facts = ServerFacts { page_bytes, way, is_direct };
+    let lowers_names = connection.ask_one(text("case of names"))?.as_deref() == Some("1");
+    let facts = ServerFacts { page_bytes, way, is_direct, lowers_names };
     let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
     Ok(Described { description, facts, data_directory, ceilings: ceilings(connection) })
 }

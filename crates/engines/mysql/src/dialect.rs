@@ -2,6 +2,7 @@
 
 use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, mark};
 
+use super::contents::PROCEDURE;
 use super::product::Product;
 use super::statements::{quoted, text};
 
@@ -22,8 +23,8 @@ pub(super) const CALL: &str = "CALL ";
 
 impl MySqlDialect {
     /// Makes a table with its mark.
-    pub(super) fn create_marked(&self, table: &Table, place: &str) -> String {
-        format!("{} COMMENT = '{}'", self.create_table(table), mark::of_part("table", &table.name, place))
+    pub(super) fn create_marked(&self, table: &Table, mark: &str) -> String {
+        format!("{} COMMENT = '{mark}'", self.create_table(table))
     }
 
     /// Makes the procedure for a request, with its mark: its parameters stand where the request's text has places for them.
@@ -35,7 +36,7 @@ impl MySqlDialect {
         let named = pieces[1..].iter().zip(1..).map(|(piece, number)| format!("parameter{number}{piece}"));
         let body: String = std::iter::once(pieces[0].to_owned()).chain(named).collect();
         let (name, parameters) = (request.procedure(table), parameters.join(", "));
-        let mark = mark::of_part("procedure", &name, place);
+        let mark = mark::of_part(PROCEDURE, &name, place);
         format!("CREATE PROCEDURE {} ({parameters}) COMMENT '{mark}' {body}", quoted(&name))
     }
 }

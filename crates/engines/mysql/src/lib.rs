@@ -10,6 +10,7 @@ mod capabilities;
 mod cold;
 mod connect;
 mod connection;
+mod contents;
 mod counter_queries;
 mod counters;
 mod database;

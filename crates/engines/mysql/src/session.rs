@@ -12,6 +12,7 @@ use plimsoll_measurement::{Reading, Views};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
+use super::contents::{Contents, PROCEDURE, TABLE};
 use super::describe::ServerFacts;
 use super::dialect;
 use super::statements::{fill, of_place, of_table};
@@ -92,21 +93,19 @@ impl Session for MySqlSession {
     }
 
     fn create_table(&mut self, table: &Table) -> Result<()> {
-        let sql = dialect::of(self.connection.server.product).create_marked(table, self.place().name());
-        self.execute(&sql, &[]).map(drop)
+        let dialect = dialect::of(self.connection.server.product);
+        // Some servers have names of tables in lower case, and a mark names its table as it is kept.
+        let kept = if self.facts.lowers_names { table.name.to_lowercase() } else { table.name.clone() };
+        let mark = mark::of_part(TABLE, &kept, self.place().name());
+        self.execute(&dialect.create_marked(table, &mark), &[]).map(drop)
     }
 
     fn adopt_tables(&mut self) -> Result<()> {
         let (workspace, place) = (self.workspace.clone(), self.place());
-        let words = [("workspace", workspace.name()), ("place", place.name())];
-        for row in self.connection.ask(&fill("marks of tables", &words))? {
-            if let [Some(table), Some(ours)] = row.as_slice()
-                && ours != "1"
-            {
-                let mark = mark::of_part("table", table, place.name());
-                let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
-                self.connection.run(&fill("mark a table", &words))?;
-            }
+        for table in Contents::of(&mut self.connection, &workspace)?.tables(false) {
+            let mark = mark::of_part(TABLE, table, place.name());
+            let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
+            self.connection.run(&fill("mark a table", &words))?;
         }
         Ok(())
     }
@@ -145,10 +144,13 @@ impl Session for MySqlSession {
 
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
         let dialect = dialect::of(self.connection.server.product);
+        let contents = Contents::of(&mut self.connection, &self.workspace)?;
         for request in SingleRow::ALL {
             let (place, procedure) = (self.workspace.name(), request.procedure(table));
-            let drop = fill("remove a procedure", &[("workspace", place), ("procedure", &procedure)]);
-            for sql in [drop, dialect.create_procedure(request, table, self.place().name())] {
+            // Somebody else's stays, and the server refuses a second one of its name.
+            let own = contents.has_own(PROCEDURE, &procedure);
+            let drop = own.then(|| fill("remove a procedure", &[("workspace", place), ("procedure", &procedure)]));
+            for sql in drop.into_iter().chain([dialect.create_procedure(request, table, self.place().name())]) {
                 match self.connection.run(&sql) {
                     Err(error) if error.kind == ErrorKind::Permission => return Ok(false),
                     done => done?,

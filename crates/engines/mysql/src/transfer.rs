@@ -13,6 +13,7 @@ use plimsoll_engine::{Error, Follow, Move, Program, RequestAccess, Restored, Res
 
 use super::connect::Connector;
 use super::connection::Connection;
+use super::contents::Contents;
 use super::product::Product;
 use super::restore::{Open, Restorer};
 use super::statements::{fill, of_place};
@@ -159,10 +160,10 @@ impl Transfer for MySqlTransfer {
         let (mut connection, mut control) = (self.session()?, self.session()?);
         follow.working(connection.link.cancel());
         control.link.set_timeout(Some(PATIENCE));
-        let tables = connection.column(&of_place("tables of a database", from))?;
+        let contents = Contents::of(&mut connection, from)?;
         follow.stage(COPY)?;
-        for table in tables {
-            let words = [("workspace", to.name()), ("from", from.name()), ("table", &table)];
+        for table in contents.tables(true) {
+            let words = [("workspace", to.name()), ("from", from.name()), ("table", table)];
             for name in ["make a table like another", "copy a table"] {
                 connection.work(&fill(name, &words))?;
             }

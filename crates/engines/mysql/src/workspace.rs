@@ -14,6 +14,7 @@ use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Workspace, Worksp
 use super::capabilities;
 use super::connect::Connector;
 use super::connection::Connection;
+use super::contents::Contents;
 use super::error::{Errors, statement};
 use super::statements::{fill, of_place, of_table, text};
 
@@ -128,18 +129,17 @@ impl Connection {
 }
 
 impl Keeper for Connection {
-    const NOUN: &'static str = "database";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
+    fn noun(_: &Workspace) -> &'static str {
+        "database"
+    }
+
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
-        let rows = self.ask(&of_place("owner of a database", workspace))?;
-        let Some(row) = rows.first() else { return self.not_listed(workspace) };
-        let text = |index: usize| row.get(index).and_then(Option::as_deref);
-        Ok(match text(0) {
-            Some("marked") => Owner::by_mark(text(1), workspace.name()),
-            Some("empty") => Owner::Unfinished,
-            _ => Owner::by_mark(None, workspace.name()),
-        })
+        match Contents::of(self, workspace)?.owner(workspace) {
+            Some(owner) => Ok(owner),
+            None => self.not_listed(workspace),
+        }
     }
 
     fn make(&mut self, workspace: &Workspace, is_there: bool, mark: &Mark) -> Result<()> {
@@ -249,10 +249,10 @@ pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, work
     if !intents.is_made_here(workspace.name()) {
         check_sight(connection, workspace)?;
     }
-    check_whole(connection, workspace)?;
+    let contents = check_whole(connection, workspace)?;
     let errors = connection.errors.clone();
-    for table in connection.column(&of_place("tables of a database", workspace))? {
-        let dropped = connection.run(&of_table("remove a table", workspace, &table));
+    for table in contents.tables(true) {
+        let dropped = connection.run(&of_table("remove a table", workspace, table));
         dropped.map_err(|error| dropping(&errors, workspace, error))?;
     }
     // What came meanwhile stays as well.
@@ -263,15 +263,16 @@ pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, work
     dropped.map_err(|error| dropping(&errors, workspace, error))
 }
 
-/// An error if anything in a database of ours, or that depends on it, is not ours.
-fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    if let Owner::Somebody(reason) = connection.owner(workspace)? {
+/// What is in a database of ours; an error if any of it, or anything that depends on it, is not ours.
+fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<Contents> {
+    let contents = Contents::of(connection, workspace)?;
+    if let Some(Owner::Somebody(reason)) = contents.owner(workspace) {
         return Err(foreign::<Connection>(workspace, &reason));
     }
-    let place = workspace.leased_by();
-    let words = [("workspace", workspace.name()), ("place", place.name())];
-    let others = connection.column(&fill("what is not ours in a database", &words))?;
-    without_others::<Connection>(workspace, &others)
+    let mut others = contents.strangers();
+    others.extend(connection.column(&of_place("what depends on a database", workspace))?);
+    without_others::<Connection>(workspace, &others)?;
+    Ok(contents)
 }
 
 /// An error if something could be in a database of ours, or depend on it, that this user may not see.
@@ -329,7 +330,5 @@ mod tests {
         let mark = Mark::new(Workspace::data(1).name());
         let marking = Connection::marking(&Workspace::data(1), &mark);
         assert!(marking.contains(&format!(".`{MARK_TABLE}` (")) && marking.contains(&format!("= '{mark}'")));
-        let owner = of_place("owner of a database", &Workspace::data(1));
-        assert!(owner.contains(&format!("`TABLE_NAME` = '{MARK_TABLE}' AND `TABLE_TYPE` = 'BASE TABLE'")), "{owner}");
     }
 }

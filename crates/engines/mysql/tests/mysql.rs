@@ -366,6 +366,28 @@ fn what_is_the_users_is_never_removed() {
         ("CREATE FUNCTION KEPT.inside() RETURNS int RETURN 1", "function inside", "DROP FUNCTION KEPT.inside"),
         ("CREATE PROCEDURE KEPT.inside() SELECT 1", "procedure inside", "DROP PROCEDURE KEPT.inside"),
         ("CREATE SEQUENCE KEPT.inside", "sequence inside", "DROP SEQUENCE KEPT.inside"),
+        // Names that the server tells apart, and its own views don't; a table made like another bears its mark.
+        ("CREATE TABLE KEPT.T01 LIKE KEPT.t01", "table T01", "DROP TABLE KEPT.T01"),
+        ("CREATE TABLE KEPT.`tä01` LIKE KEPT.t01", "table tä01", "DROP TABLE KEPT.`tä01`"),
+        ("CREATE TABLE KEPT.PLIMSOLL_MARK (a int)", "table PLIMSOLL_MARK", "DROP TABLE KEPT.PLIMSOLL_MARK"),
+        (
+            "CREATE TABLE KEPT.Plimsoll_Mark LIKE KEPT.plimsoll_mark",
+            "table Plimsoll_Mark",
+            "DROP TABLE KEPT.Plimsoll_Mark",
+        ),
+        ("CREATE TABLE KEPT.`plimsoll_märk` (a int)", "table plimsoll_märk", "DROP TABLE KEPT.`plimsoll_märk`"),
+        ("CREATE VIEW KEPT.PLIMSOLL_MARK AS SELECT 1", "view PLIMSOLL_MARK", "DROP VIEW KEPT.PLIMSOLL_MARK"),
+        ("CREATE SEQUENCE KEPT.PLIMSOLL_MARK", "sequence PLIMSOLL_MARK", "DROP SEQUENCE KEPT.PLIMSOLL_MARK"),
+        (
+            "CREATE DATABASE UPPER; CREATE TABLE UPPER.mine (a int, FOREIGN KEY (a) REFERENCES KEPT.t69 (a))",
+            "table UPPER.mine",
+            "DROP DATABASE UPPER",
+        ),
+        (
+            "CREATE DATABASE UPPER; CREATE VIEW UPPER.mine AS SELECT a FROM KEPT.t69",
+            "view UPPER.mine",
+            "DROP DATABASE UPPER",
+        ),
         ("CREATE EVENT KEPT.inside ON SCHEDULE EVERY 1 YEAR DO SELECT 1", "event inside", "DROP EVENT KEPT.inside"),
         (
             "CREATE TRIGGER KEPT.inside BEFORE INSERT ON KEPT.t01 FOR EACH ROW SET @a = 1",
@@ -373,11 +395,13 @@ fn what_is_the_users_is_never_removed() {
             "DROP TRIGGER KEPT.inside",
         ),
     ];
-    let sql = |text: &str| server().sql(&text.replace("KEPT", kept.name())).unwrap();
+    let upper = kept.name().to_uppercase();
+    let own = |text: &str| text.replace("KEPT", kept.name()).replace("UPPER", &upper);
+    let sql = |text: &str| server().sql(&own(text)).unwrap();
     for (make, name, away) in strangers {
         sql(make);
         let error = database.remove(&kept).unwrap_err();
-        assert!(error.kind == ErrorKind::Safety && error.message.contains(name), "{make}: {error}");
+        assert!(error.kind == ErrorKind::Safety && error.message.contains(&own(name)), "{make}: {error}");
         assert!(error.hint.unwrap().contains("plimsoll clean"));
         sql(away);
     }
@@ -385,6 +409,38 @@ fn what_is_the_users_is_never_removed() {
     assert_eq!(sql("SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'KEPT'"), "71");
     assert!(database.remove(&kept).unwrap());
     assert!(database.workspaces().unwrap().iter().all(|status| status.workspace != kept));
+}
+
+/// Names of procedures are compared without their case by the server itself.
+#[test]
+fn a_procedure_that_is_somebodys_is_not_replaced() {
+    let database = open(server());
+    let (lease, mut session) = session(&*database, "callers");
+    let own = workspace("callers");
+    session.create_table(&dense()).unwrap();
+    assert!(session.make_procedures(&dense()).unwrap() && session.make_procedures(&dense()).unwrap());
+    let procedures =
+        format!("SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{own}' LIMIT 1");
+    let name = server().sql(&procedures).unwrap().trim().to_owned();
+    let theirs = name.to_uppercase();
+    server().sql(&format!("DROP PROCEDURE {own}.{name}; CREATE PROCEDURE {own}.{theirs}() SELECT 42")).unwrap();
+    assert!(session.make_procedures(&dense()).is_err());
+    let left = server().sql(&format!("CALL {own}.{name}()")).unwrap();
+    assert_eq!(left.trim(), "42");
+    drop((session, lease));
+    assert!(database.remove(&own).unwrap_err().message.contains(&format!("procedure {theirs}")));
+    server().sql(&format!("DROP PROCEDURE {own}.{name}")).unwrap();
+    assert!(database.remove(&own).unwrap());
+}
+
+#[test]
+fn where_names_are_kept_in_lower_case_marks_have_them_so() {
+    let server = MariaDb::builder().buffer_pool_mb(64).setting("lower_case_table_names", "1").start().unwrap();
+    let database = open(&server);
+    let (lease, mut session) = session(&*database, "lower");
+    session.create_table(&Table::new("MixedCase", &[("RowId", ColumnType::Int)])).unwrap();
+    drop((session, lease));
+    assert!(database.remove(&workspace("lower")).unwrap());
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn every_statement_works_and_answers_as_documented() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Nobody waits, everything is ours, and nothing went wrong.
-    assert_eq!(empty, ["transactions", "what is not ours in a database", "views that can't be read", "warnings"]);
+    assert_eq!(empty, ["transactions", "what depends on a database", "views that can't be read", "warnings"]);
     drop((session, test, lease));
     assert!(database.remove(&workspace).unwrap());
 }

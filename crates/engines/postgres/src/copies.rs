@@ -5,7 +5,7 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::statements::{filled_for, sql};
+use super::statements::{filled, filled_for, sql};
 use super::workspace;
 
 /// Every database with a name of ours, under the lease of its run.
@@ -68,11 +68,25 @@ fn check_whole(connector: &Connector, copy: &Workspace) -> Result<()> {
         }
         _ => error,
     })?;
-    let rows = inside.rows(sql("what is not ours in a database"), &[place.name()])?;
-    let others: Vec<String> = rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect();
-    without_others::<Connection>(copy, &others)?;
+    let mut others = strangers(&mut inside, &place)?;
     match inside.owner(&place)? {
-        Owner::Nobody => Ok(()),
-        _ => workspace::check_whole(&mut inside, &place),
+        Owner::Nobody => {}
+        Owner::Somebody(reason) => others.push(format!("the schema {place}, as {reason}")),
+        _ => others.extend(workspace::strangers(&mut inside, &place)?),
     }
+    without_others::<Connection>(copy, &others)
+}
+
+/// What is not ours in the database of a session, outside of its run's schema: whatever stands in any of the server's catalogues.
+fn strangers(inside: &mut Connection, place: &Workspace) -> Result<Vec<String>> {
+    let catalogues = inside.rows(sql("catalogues of objects"), &[])?;
+    let names = catalogues.iter().filter_map(|row| row.text(0));
+    let objects: Vec<String> = names.map(|name| filled("objects of a catalogue", &[("catalogue", name)])).collect();
+    let rows = inside.rows(&objects.join(" UNION ALL "), &[])?;
+    let [classes, numbers] = [0, 1].map(|column| {
+        let all: Vec<&str> = rows.iter().filter_map(|row| row.text(column)).collect();
+        format!("{{{}}}", all.join(","))
+    });
+    let rows = inside.rows(sql("what is not ours in a database"), &[place.name(), &classes, &numbers])?;
+    Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }

@@ -57,8 +57,11 @@ impl Keepers for Connector {
 }
 
 impl Keeper for Connection {
-    const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
+
+    fn noun(workspace: &Workspace) -> &'static str {
+        if workspace.kind() == WorkspaceKind::Copy { "database" } else { "schema" }
+    }
 
     /// A schema has its mark from the first moment, so that one without it is never an unfinished one of ours. A database gets it
     /// once it is there.
@@ -179,13 +182,18 @@ pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) ->
 }
 
 /// An error unless a schema is ours and so is all that is in it.
-pub(super) fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
     if let Owner::Somebody(reason) = connection.owner(workspace)? {
         return Err(foreign::<Connection>(workspace, &reason));
     }
-    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
-    let others: Vec<String> = rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect();
+    let others = strangers(connection, workspace)?;
     without_others::<Connection>(workspace, &others)
+}
+
+/// What is not ours in the schema of a place, or tied to it.
+pub(super) fn strangers(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
+    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
+    Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }
 
 /// Drops something in a transaction of its own, after a last look at what is there.

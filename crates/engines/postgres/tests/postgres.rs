@@ -438,6 +438,16 @@ fn what_is_the_users_is_never_removed() {
         ),
         ("CREATE PUBLICATION p FOR TABLE plimsoll.t01", "publication", "DROP PUBLICATION p"),
         ("CREATE TABLE child () INHERITS (plimsoll.t01)", "table child", "DROP TABLE child"),
+        (
+            "CREATE TABLE parent (LIKE plimsoll.t01) PARTITION BY LIST (a); ALTER TABLE parent ATTACH PARTITION plimsoll.t01 DEFAULT",
+            "rows of table parent in table plimsoll.t01",
+            "ALTER TABLE parent DETACH PARTITION plimsoll.t01; DROP TABLE parent",
+        ),
+        (
+            "CREATE TABLE parent (a int); ALTER TABLE plimsoll.t01 INHERIT parent",
+            "rows of table parent in table plimsoll.t01",
+            "ALTER TABLE plimsoll.t01 NO INHERIT parent; DROP TABLE parent",
+        ),
         ("CREATE TYPE plimsoll.y AS ENUM ('a')", "type plimsoll.y", "DROP TYPE plimsoll.y"),
         ("CREATE SEQUENCE plimsoll.inside", "sequence plimsoll.inside", "DROP SEQUENCE plimsoll.inside"),
         (
@@ -463,6 +473,67 @@ fn what_is_the_users_is_never_removed() {
     ));
     assert!(database.remove(&kept).unwrap());
     assert!(database.workspaces().unwrap().is_empty());
+}
+
+#[test]
+fn what_others_have_in_a_database_of_ours_keeps_it() {
+    let server = Postgres::builder().setting("wal_level", "logical").start().unwrap();
+    let (database, run) = (open(&server), workspace("mover"));
+    let lease = database.claim(&run, ClaimMode::Exclusive).unwrap().unwrap();
+    let copy = run.copy('a');
+    database.transfer(&run).unwrap().unwrap().make(&copy).unwrap();
+    let mut session = database.session(&copy, &run).unwrap();
+    session.create_table(&pair("t")).unwrap();
+    drop((session, lease));
+    // What the server makes for a temporary table stays in its catalogues.
+    server.psql_in(copy.name(), "CREATE TEMPORARY TABLE gone (a int PRIMARY KEY, b text)").unwrap();
+    let strangers = [
+        ("SELECT lo_create(4711)", "large object 4711", "SELECT lo_unlink(4711)"),
+        (
+            "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC",
+            "default privileges on new relations",
+            "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM PUBLIC",
+        ),
+        (
+            "ALTER DEFAULT PRIVILEGES IN SCHEMA RUN GRANT SELECT ON TABLES TO PUBLIC",
+            "default privileges on new relations",
+            "ALTER DEFAULT PRIVILEGES IN SCHEMA RUN REVOKE SELECT ON TABLES FROM PUBLIC",
+        ),
+        ("ALTER DATABASE COPY SET work_mem = '5MB'", "setting work_mem", "ALTER DATABASE COPY RESET ALL"),
+        (
+            "ALTER ROLE plimsoll IN DATABASE COPY SET jit = 'off'",
+            "setting jit",
+            "ALTER ROLE plimsoll IN DATABASE COPY RESET ALL",
+        ),
+        (
+            "SELECT pg_create_logical_replication_slot('theirs', 'pgoutput')",
+            "replication slot theirs",
+            "SELECT pg_drop_replication_slot('theirs')",
+        ),
+        (
+            "ALTER OPERATOR FAMILY float_ops USING btree ADD OPERATOR 1 < (int4, int4)",
+            "operator 1 (integer, integer)",
+            "ALTER OPERATOR FAMILY float_ops USING btree DROP OPERATOR 1 (int4, int4)",
+        ),
+        ("CREATE EXTENSION lo", "extension lo", "DROP EXTENSION lo"),
+        ("CREATE TABLE public.mine (a int PRIMARY KEY, b text)", "table mine", "DROP TABLE public.mine"),
+        ("CREATE VIEW public.mine AS SELECT a FROM RUN.t", "view mine", "DROP VIEW public.mine"),
+        ("CREATE TABLE RUN.mine (a int)", "table RUN.mine", "DROP TABLE RUN.mine"),
+        (
+            "CREATE TABLE public.mine (a int); ALTER TABLE RUN.t INHERIT public.mine",
+            "rows of table mine in table RUN.t",
+            "ALTER TABLE RUN.t NO INHERIT public.mine; DROP TABLE public.mine",
+        ),
+    ];
+    for (make, name, away) in strangers {
+        let own = |text: &str| text.replace("COPY", copy.name()).replace("RUN", run.name());
+        server.psql_in(copy.name(), &own(make)).unwrap();
+        let Err(error) = database.remove(&copy) else { panic!("{make} was not seen") };
+        assert!(error.kind == ErrorKind::Safety && error.message.contains(&own(name)), "{make}: {error}");
+        assert!(error.message.starts_with(&format!("the database {copy} is kept")), "{error}");
+        server.psql_in(copy.name(), &own(away)).unwrap();
+    }
+    assert!(database.remove(&copy).unwrap() && database.remove(&run).unwrap());
 }
 
 #[test]

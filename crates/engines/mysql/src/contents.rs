@@ -1,0 +1,133 @@
+//! What is in a database of ours, and which of it is ours: plain tables and procedures that bear our mark with their own names.
+//!
+//! The server takes names that differ by case or accents for the same where it compares them in its own views, and for different ones
+//! where it keeps them. So what it lists is compared here, byte by byte.
+
+use plimsoll_engine::server::place::Owner;
+use plimsoll_engine::{Result, Workspace, mark};
+
+use super::connection::Connection;
+use super::statements::of_place;
+use super::workspace::MARK_TABLE;
+
+/// Kinds of what we make, as the statements call them.
+pub(super) const TABLE: &str = "table";
+pub(super) const PROCEDURE: &str = "procedure";
+/// The kind of the database itself, which is listed if it is there.
+const DATABASE: &str = "database";
+
+struct Object {
+    kind: String,
+    name: String,
+    comment: String,
+}
+
+/// What is in a database.
+pub(super) struct Contents {
+    place: Workspace,
+    is_there: bool,
+    objects: Vec<Object>,
+}
+
+impl Contents {
+    /// Those of a database, as far as this user may see them.
+    pub(super) fn of(connection: &mut Connection, workspace: &Workspace) -> Result<Self> {
+        let mut contents = Self { place: workspace.leased_by(), is_there: false, objects: Vec::new() };
+        for row in connection.ask(&of_place("what is in a database", workspace))? {
+            let text = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
+            if text(1) != workspace.name() {
+                continue;
+            }
+            let object = Object { kind: text(0), name: text(2), comment: text(3) };
+            if object.kind == DATABASE {
+                contents.is_there = true;
+            } else {
+                contents.objects.push(object);
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Whose the database is, by the table that marks it; `None` if it is not listed.
+    pub(super) fn owner(&self, workspace: &Workspace) -> Option<Owner> {
+        let marking = self.objects.iter().find(|object| object.is_marking());
+        Some(match marking {
+            _ if !self.is_there => return None,
+            Some(marking) => Owner::by_mark(Some(&marking.comment), workspace.name()),
+            None if self.objects.is_empty() => Owner::Unfinished,
+            None => Owner::by_mark(None, workspace.name()),
+        })
+    }
+
+    fn is_ours(&self, object: &Object) -> bool {
+        [TABLE, PROCEDURE].contains(&object.kind.as_str())
+            && object.comment == mark::of_part(&object.kind, &object.name, self.place.name())
+    }
+
+    /// True if an object of ours of that name is in it.
+    pub(super) fn has_own(&self, kind: &str, name: &str) -> bool {
+        self.objects.iter().any(|object| object.kind == kind && object.name == name && self.is_ours(object))
+    }
+
+    /// Names of the tables, without the one that marks it, by whether they are ours.
+    pub(super) fn tables(&self, ours: bool) -> impl Iterator<Item = &str> {
+        let tables = self.objects.iter().filter(|object| object.kind == TABLE && !object.is_marking());
+        tables.filter(move |object| self.is_ours(object) == ours).map(|object| object.name.as_str())
+    }
+
+    /// What is not ours in it, in words.
+    pub(super) fn strangers(&self) -> Vec<String> {
+        let strangers = self.objects.iter().filter(|object| !object.is_marking() && !self.is_ours(object));
+        strangers.map(|object| format!("{} {}", object.kind, object.name)).collect()
+    }
+}
+
+impl Object {
+    fn is_marking(&self) -> bool {
+        self.kind == TABLE && self.name == MARK_TABLE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_engine::Mark;
+
+    use super::*;
+
+    fn contents(objects: &[[&str; 3]]) -> Contents {
+        let object = |[kind, name, comment]: &[&str; 3]| Object {
+            kind: (*kind).into(),
+            name: (*name).into(),
+            comment: (*comment).into(),
+        };
+        Contents { place: Workspace::data(1), is_there: true, objects: objects.iter().map(object).collect() }
+    }
+
+    #[test]
+    fn names_and_marks_are_compared_byte_by_byte() {
+        let place = Workspace::data(1);
+        let mark = Mark::new(place.name()).to_string();
+        let ours = format!("plimsoll: table t of {place}");
+        for (kind, name, comment) in [
+            (TABLE, "T", ours.as_str()),
+            (TABLE, "ť", &ours),
+            (TABLE, "t", &format!("{ours} ")),
+            (TABLE, "t", &ours.to_uppercase()),
+            ("view", "t", &ours),
+            ("sequence", "t", &ours),
+            (PROCEDURE, "t", &ours),
+            (TABLE, "PLIMSOLL_MARK", &mark),
+            (TABLE, "plimsoll_märk", &mark),
+            ("view", MARK_TABLE, ""),
+        ] {
+            let contents = contents(&[[TABLE, "t", &ours], [TABLE, MARK_TABLE, &mark], [kind, name, comment]]);
+            assert_eq!(contents.strangers(), [format!("{kind} {name}")]);
+            assert_eq!(contents.tables(true).collect::<Vec<_>>(), ["t"]);
+            assert_eq!(contents.owner(&place), Some(Owner::We));
+        }
+        for marking in [["view", MARK_TABLE, &mark], [TABLE, "Plimsoll_Mark", &mark]] {
+            assert!(matches!(contents(&[marking]).owner(&place), Some(Owner::Somebody(_))), "{marking:?}");
+        }
+        assert_eq!(contents(&[]).owner(&place), Some(Owner::Unfinished));
+    }
+}
