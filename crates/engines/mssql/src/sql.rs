@@ -175,7 +175,6 @@ texts! {
     MARK_SCHEMA "mark a schema";
     OWNER "owner of a schema";
     TABLES "tables of a schema";
-    PROCEDURES "our procedures in a schema";
     STRANGERS "what else is in a schema";
     DEPENDENTS "what depends on a schema";
     TABLE_SIZE "size of a table";

@@ -217,6 +217,11 @@ pub(super) fn is_leased(control: &mut Control, workspace: &Workspace) -> Result<
     Ok(!is_free(control, &lease)? || !is_free(control, &gate)?)
 }
 
+/// The kind of a procedure as the server calls it.
+const PROCEDURE: &str = "SQL_STORED_PROCEDURE";
+/// What names of our procedures begin with.
+const PREFIX: &str = "plimsoll_";
+
 /// Drops the schema of a place with its tables and procedures. Only tables, and procedures with our prefix, are ours. If anything
 /// else is in the schema or refers to it, nothing is dropped.
 pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
@@ -225,22 +230,24 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
     if let Owner::Somebody(reason) = control.owner(workspace)? {
         return Err(foreign::<Control>(workspace, &reason));
     }
-    let mut strangers = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
+    let within = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
+    let pair = |row| Some((text_of(row, 0)?, text_of(row, 1)?));
+    let (procedures, mut strangers): (Vec<_>, Vec<_>) =
+        within.iter().filter_map(pair).partition(|(kind, name)| kind == PROCEDURE && name.starts_with(PREFIX));
     match control.rows(sql::DEPENDENTS, &[Value::Text(name)]) {
-        Ok(dependents) => strangers.extend(dependents),
+        Ok(dependents) => strangers.extend(dependents.iter().filter_map(pair)),
         Err(error) if error.kind == ErrorKind::Lost => return Err(error),
         // Who may not ask does not hear of them.
         Err(_) => {}
     }
-    let worded = |row| Some(format!("{} {}", text_of(row, 0)?, text_of(row, 1)?));
-    without_others::<Control>(workspace, &strangers.iter().filter_map(worded).collect::<Vec<_>>())?;
+    let strangers: Vec<String> = strangers.iter().map(|(kind, name)| format!("{kind} {name}")).collect();
+    without_others::<Control>(workspace, &strangers)?;
     // A table that can't be dropped leaves all that uses it.
-    for (list, drop, kind) in
-        [(sql::TABLES, sql::DROP_TABLE, "table"), (sql::PROCEDURES, sql::DROP_PROCEDURE, "procedure")]
-    {
-        for object in control.names(list, &[Value::Text(name)])? {
-            control.run_filled(drop, &[("workspace", name), (kind, &object)])?;
-        }
+    for table in control.names(sql::TABLES, &[Value::Text(name)])? {
+        control.run_filled(sql::DROP_TABLE, &[("workspace", name), ("table", &table)])?;
+    }
+    for (_, procedure) in &procedures {
+        control.run_filled(sql::DROP_PROCEDURE, &[("workspace", name), ("procedure", procedure)])?;
     }
     control.run_filled(sql::DROP_SCHEMA, &[("workspace", name)]).map(drop)
 }

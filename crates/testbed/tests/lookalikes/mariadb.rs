@@ -9,7 +9,7 @@ use plimsoll_testbed::{MariaDb, Product};
 use super::{Field, Gardener, Luck, Marking, Planted, harvest, open};
 
 /// What somebody has in a database of ours, or has that depends on it. `D` stands for the database, `@` for the look-alike's number.
-const CONTENTS: [&str; 17] = [
+const CONTENTS: [&str; 26] = [
     "CREATE TABLE D.mine (a int)",
     "CREATE TABLE D.mine (a int) COMMENT = 'plimsoll: table t of D'",
     "CREATE TABLE D.mine LIKE D.t",
@@ -21,6 +21,15 @@ const CONTENTS: [&str; 17] = [
     "CREATE PROCEDURE D.mine() COMMENT 'plimsoll: procedure plimsoll_read_t of D' SELECT 1",
     "CREATE EVENT D.mine ON SCHEDULE EVERY 1 YEAR DO SELECT 1",
     "CREATE TRIGGER D.mine BEFORE INSERT ON D.t FOR EACH ROW SET NEW.b = 1",
+    "CREATE TABLE D.T LIKE D.t",
+    "CREATE TABLE D.`ť` LIKE D.t",
+    "CREATE TABLE D.T (a int) COMMENT = 'plimsoll: table t of D'",
+    "CREATE TABLE D.mine (a int) COMMENT = 'PLIMSOLL: TABLE mine of D'",
+    "CREATE TABLE D.PLIMSOLL_MARK (a int)",
+    "CREATE TABLE D.Plimsoll_Mark (a int) COMMENT = 'plimsoll: table plimsoll_mark of D'",
+    "CREATE TABLE D.`plimsoll_märk` (a int)",
+    "CREATE VIEW D.PLIMSOLL_MARK AS SELECT 1 AS a",
+    "CREATE PROCEDURE D.PLIMSOLL_READ_T() COMMENT 'plimsoll: procedure plimsoll_read_t of D' SELECT 1",
     "CREATE VIEW others.v@ AS SELECT a FROM D.t",
     "CREATE TABLE others.f@ (a int, FOREIGN KEY (a) REFERENCES D.t (a))",
     "CREATE TRIGGER others.g@ AFTER INSERT ON others.base FOR EACH ROW DELETE FROM D.t WHERE a = 0",

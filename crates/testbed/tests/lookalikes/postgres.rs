@@ -9,7 +9,7 @@ use plimsoll_testbed::Postgres;
 use super::{Field, Gardener, Luck, Marking, Planted, harvest, open};
 
 /// What somebody has in a schema of ours, or has that depends on it. `S` stands for the schema, `@` for the look-alike's number.
-const CONTENTS: [&str; 28] = [
+const CONTENTS: [&str; 33] = [
     "CREATE TABLE S.mine (a int)",
     "CREATE TABLE S.mine (a int); COMMENT ON TABLE S.mine IS 'plimsoll: table t of S'",
     "CREATE TABLE S.mine (LIKE S.t INCLUDING ALL)",
@@ -35,17 +35,28 @@ const CONTENTS: [&str; 28] = [
     "CREATE TABLE others.f@ (a int REFERENCES S.t)",
     "CREATE TABLE others.c@ () INHERITS (S.t)",
     "CREATE TABLE others.r@ (a S.t)",
+    "CREATE TABLE others.h@ (LIKE S.t) PARTITION BY LIST (a); ALTER TABLE others.h@ ATTACH PARTITION S.t DEFAULT",
+    "CREATE TABLE others.i@ (a int); ALTER TABLE S.t INHERIT others.i@",
+    "CREATE TABLE S.mine (LIKE S.t INCLUDING ALL); ALTER TABLE S.t INHERIT S.mine",
+    "CREATE TABLE S.\"T\" (a int); COMMENT ON TABLE S.\"T\" IS 'plimsoll: table t of S'",
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA S GRANT SELECT ON TABLES TO PUBLIC",
     "CREATE FUNCTION others.o@() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM S.t); END'",
     "CREATE FUNCTION others.p@() RETURNS int LANGUAGE sql SET search_path = 'S.' AS 'SELECT 1'",
     "CREATE FUNCTION others.n@(S.t) RETURNS int LANGUAGE sql AS 'SELECT 1'",
 ];
 
 /// What somebody has in a database of ours.
-const WITHIN: [&str; 6] = [
+const WITHIN: [&str; 12] = [
     "CREATE TABLE public.mine (a int)",
     "CREATE SCHEMA mine",
     "CREATE FUNCTION public.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     "SELECT lo_create(0)",
+    "SELECT lo_create(4711)",
+    "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC",
+    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 8000', current_database()); END $$",
+    "DO $$ BEGIN EXECUTE format('ALTER ROLE stranger IN DATABASE %I SET jit = off', current_database()); END $$",
+    "CREATE CAST (point AS int) WITHOUT FUNCTION",
+    "ALTER OPERATOR FAMILY float_ops USING btree ADD OPERATOR 1 < (int4, int4)",
     "CREATE PUBLICATION mine",
     "CREATE TYPE public.mine AS ENUM ('a')",
 ];
@@ -90,7 +101,7 @@ impl Field for Schemas {
     }
 
     fn plant(&mut self, luck: &mut Luck, number: usize) -> Planted {
-        if luck.once_in(100) {
+        if luck.once_in(25) {
             return self.plant_database(luck, number);
         }
         let workspace = if luck.once_in(5) {

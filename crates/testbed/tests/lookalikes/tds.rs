@@ -9,24 +9,27 @@ use plimsoll_testbed::tds::{Column, Datum, Kind, Reply, Request, TdsServer, answ
 
 use super::{Field, Luck, Marking, Planted, harvest, open};
 
-/// Kinds of objects as the server names them.
-const KINDS: [&str; 9] = [
-    "VIEW",
-    "SQL_STORED_PROCEDURE",
-    "SQL_SCALAR_FUNCTION",
-    "SQL_INLINE_TABLE_VALUED_FUNCTION",
-    "SYNONYM",
-    "SEQUENCE_OBJECT",
-    "FOREIGN KEY",
-    "SERVICE_QUEUE",
-    "TYPE_TABLE",
+/// Kinds of objects as the server calls them, and names.
+const KINDS: [(&str, &str); 11] = [
+    // The server may take such a name for one of ours.
+    ("SQL_STORED_PROCEDURE", "PLIMSOLL_READ_T"),
+    ("SQL_STORED_PROCEDURE", "plimsöll_read_t"),
+    ("VIEW", "theirs"),
+    ("SQL_STORED_PROCEDURE", "theirs"),
+    ("SQL_SCALAR_FUNCTION", "theirs"),
+    ("SQL_INLINE_TABLE_VALUED_FUNCTION", "theirs"),
+    ("SYNONYM", "theirs"),
+    ("SEQUENCE_OBJECT", "theirs"),
+    ("FOREIGN KEY", "theirs"),
+    ("SERVICE_QUEUE", "theirs"),
+    ("TYPE_TABLE", "theirs"),
 ];
 
 #[derive(Default)]
 struct Schema {
     /// `None` without the property.
     mark: Option<String>,
-    stranger: Option<&'static str>,
+    stranger: Option<(&'static str, &'static str)>,
     tables: Vec<&'static str>,
 }
 
@@ -76,13 +79,10 @@ fn answer(request: &Request, schemas: &Schemas) -> Reply {
     }
     if sql.contains("N'FOREIGN KEY'") {
         let stranger = named.and_then(|schema| schema.stranger);
-        return rows(stranger.map(|kind| vec![text(kind), text("theirs")]).into_iter().collect(), 2);
+        return rows(stranger.map(|(kind, name)| vec![text(kind), text(name)]).into_iter().collect(), 2);
     }
     if sql.contains("FROM sys.tables t WHERE t.schema_id") {
         return names(named.map_or(&[], |schema| schema.tables.as_slice()));
-    }
-    if sql.contains("ORDER BY o.name") {
-        return names(&[]);
     }
     if sql.starts_with("DROP TABLE") {
         let named = bracketed(sql);

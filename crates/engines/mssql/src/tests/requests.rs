@@ -93,16 +93,19 @@ fn who_may_not_make_procedures_asks_by_texts() {
 fn procedures_of_a_place_go_with_it() {
     let (_, clock) = clock();
     let names = |names: &[&'static str]| [Said::Rows(names.iter().map(|name| vec![Text(name)]).collect())];
+    let within = |names: &[&'static str]| {
+        [Said::Rows(names.iter().map(|name| vec![Text("SQL_STORED_PROCEDURE"), Text(name)]).collect())]
+    };
     let script = everything()
         .row("sys.extended_properties", &[Text(super::mark())])
-        .on("UNION ALL SELECT N'FOREIGN KEY", names(&[]))
-        .on("ORDER BY o.name", names(&["plimsoll_insert_t", "plimsoll_read_t"]))
+        .on("UNION ALL SELECT N'FOREIGN KEY", within(&["plimsoll_insert_t", "plimsoll_read_t"]))
         .on("sys.tables", names(&["t"]))
         .on("sys.sql_expression_dependencies", names(&[]))
         .on("DROP", [Said::Rows(Vec::new())])
         .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
-    workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap()).unwrap();
+    let drop_schema = || workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap());
+    drop_schema().unwrap();
     let dropped: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("DROP")).collect();
     assert_eq!(
         dropped,
@@ -114,14 +117,20 @@ fn procedures_of_a_place_go_with_it() {
         ]
     );
     // Nothing of others goes with it, be it inside or elsewhere.
-    let script = script
+    let mut script = script
         .on("sys.sql_expression_dependencies", [Said::Rows(vec![vec![Text("VIEW"), Text("elsewhere")]])])
         .on("UNION ALL SELECT N'FOREIGN KEY", [Said::Rows(vec![vec![Text("VIEW"), Text("theirs")]])]);
     let before = script.asked().len();
-    let error = workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap()).unwrap_err();
+    let error = drop_schema().unwrap_err();
     assert!(error.kind == ErrorKind::Safety, "{error:?}");
     assert!(error.message.contains("VIEW theirs") && error.message.contains("VIEW elsewhere"), "{error:?}");
     assert!(!script.asked().iter().skip(before).any(|sql| sql.starts_with("DROP")));
+    // Nor what the server may take for one of ours by its name.
+    for theirs in ["PLIMSOLL_READ_T", "plimsöll_read_t"] {
+        script = script.on("UNION ALL SELECT N'FOREIGN KEY", within(&["plimsoll_read_t", theirs]));
+        let error = drop_schema().unwrap_err();
+        assert!(error.message.contains(theirs) && !error.message.contains("plimsoll_read_t"), "{error:?}");
+    }
 }
 
 #[test]
