@@ -20,6 +20,7 @@ struct Inner {
     severed: AtomicBool,
     unheard: AtomicBool,
     silent: AtomicBool,
+    hurried: AtomicBool,
     over: AtomicBool,
     holds: AtomicUsize,
     owed: Mutex<Option<String>>,
@@ -87,7 +88,13 @@ impl Interrupt {
         self.running().iter().for_each(|cancel| cancel.hurry(left));
     }
 
-    /// True once nothing at the target is waited for any more.
+    /// Nothing is waited for any more, be it a server or not: what was made is left to a later `clean`.
+    pub fn give_up(&self) {
+        self.0.hurried.store(true, Ordering::SeqCst);
+        self.hurry(Duration::ZERO);
+    }
+
+    /// True once there is no time left to wait for a server.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::SeqCst)
     }
@@ -119,14 +126,14 @@ impl Interrupt {
     pub fn settle_silence(&self, answers: impl FnOnce() -> bool) -> bool {
         let is = |past: &AtomicBool| past.load(Ordering::SeqCst);
         let doubtful = self.signal().is_some() || is(&self.0.severed);
-        let silent = doubtful && (is(&self.0.over) || is(&self.0.unheard) || !answers());
+        let silent = doubtful && (is(&self.0.hurried) || is(&self.0.unheard) || !answers());
         self.0.silent.store(silent, Ordering::SeqCst);
         silent
     }
 
-    /// What [`Interrupt::settle_silence`] came to, or what has become of that since.
+    /// What [`Interrupt::settle_silence`] came to, unless nothing is waited for any more since.
     pub fn is_silent(&self) -> bool {
-        self.0.silent.load(Ordering::SeqCst) || self.is_over()
+        self.0.silent.load(Ordering::SeqCst) || self.0.hurried.load(Ordering::SeqCst)
     }
 
     fn running(&self) -> Vec<Arc<dyn Cancel>> {
@@ -204,11 +211,21 @@ mod tests {
         assert!(!interrupt.settle_silence(|| true) && !interrupt.is_silent());
         interrupt.shield();
         interrupt.hurry(Duration::ZERO);
-        assert!(interrupt.is_silent() && interrupt.settle_silence(|| true));
+        // What has no lines that were broken is still there.
+        assert!(interrupt.is_over() && !interrupt.settle_silence(|| true) && interrupt.settle_silence(|| false));
         // Who comes too late is told at once.
         let _late = interrupt.watch(Arc::<Told>::clone(&late));
         assert_eq!(*early.0.lock().unwrap(), [Duration::from_secs(5), Duration::ZERO]);
         assert_eq!(*late.0.lock().unwrap(), [Duration::ZERO]);
+    }
+
+    #[test]
+    fn who_gives_up_waits_for_nothing() {
+        let interrupt = Interrupt::default();
+        interrupt.trigger(2);
+        assert!(!interrupt.settle_silence(|| true));
+        interrupt.give_up();
+        assert!(interrupt.is_over() && interrupt.is_silent() && interrupt.settle_silence(|| true));
     }
 
     #[test]

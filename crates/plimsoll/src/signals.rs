@@ -41,7 +41,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                 printer.remark("ending: what was made at the target is left to 'plimsoll clean'");
                 let (hurried, printer) = (interrupt.clone(), printer.clone());
                 thread::spawn(move || {
-                    hurried.hurry(Duration::ZERO);
+                    hurried.give_up();
                     thread::sleep(GRACE);
                     end(&hurried, &printer, signal);
                 });

@@ -25,7 +25,8 @@ pub(crate) fn remove_own(database: &dyn Database, workspace: &Workspace, interru
         return Err(unwaited());
     }
     // A line that we broke ourselves is not the server's doing.
-    remove_leaseless(database, workspace).map_err(|error| if interrupt.is_over() { unwaited() } else { error })
+    let is_ours = |error: &Error| interrupt.is_over() && matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect);
+    remove_leaseless(database, workspace).map_err(|error| if is_ours(&error) { unwaited() } else { error })
 }
 
 fn remove_leaseless(database: &dyn Database, workspace: &Workspace) -> Result<()> {

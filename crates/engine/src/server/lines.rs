@@ -1,7 +1,6 @@
 //! All lines to one server, those too on which somebody is just logging in: when it stands still they are broken together.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_measurement::Moment;
 
-use super::breaker::Breaker;
+use super::breaker::{Breaker, Open};
 use crate::database::Cancel;
 
 /// What a server's answer takes to reach us, at most, once it has given up to wait for a lock.
@@ -18,7 +17,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// Lines to a server.
 #[derive(Debug)]
 pub struct Lines {
-    open: Mutex<Vec<Weak<OwnedFd>>>,
+    open: Mutex<Vec<Weak<Open>>>,
     /// True after an interrupt that was not heard, or not obeyed in time: nobody waits for this server any more.
     stands_still: AtomicBool,
     /// When nobody will any more, after an interrupt.

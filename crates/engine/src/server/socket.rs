@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 
-use super::breaker::Breaker;
+use super::breaker::{Breaker, Open};
 use super::lines::Lines;
 use crate::request::Traffic;
 
@@ -45,7 +45,7 @@ pub struct KeepAlive {
 /// A socket.
 #[derive(Debug)]
 pub struct Socket {
-    fd: Arc<OwnedFd>,
+    fd: Arc<Open>,
     is_tcp: bool,
     traffic: Traffic,
     /// How long a single read or write may take, if that is said.
@@ -77,7 +77,7 @@ impl Socket {
             Address::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
             Address::Unix(_) => AddressFamily::UNIX,
         };
-        let fd = Arc::new(socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?);
+        let fd = Arc::new(Open::from(socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?));
         let socket = Self::over(fd, family != AddressFamily::UNIX);
         lines.add(&socket.breaker())?;
         let timeout = lines.patience(timeout).max(LEAST);
@@ -95,7 +95,7 @@ impl Socket {
         Ok(socket)
     }
 
-    fn over(fd: Arc<OwnedFd>, is_tcp: bool) -> Self {
+    fn over(fd: Arc<Open>, is_tcp: bool) -> Self {
         let (traffic, idle, end) = (Traffic::default(), Cell::default(), Cell::default());
         Self { fd, is_tcp, traffic, idle, end, clock: RealClock::new() }
     }
@@ -199,7 +199,7 @@ impl Socket {
 impl From<UnixStream> for Socket {
     /// A connection that is there already.
     fn from(stream: UnixStream) -> Self {
-        Self::over(Arc::new(stream.into()), false)
+        Self::over(Arc::new(Open::from(OwnedFd::from(stream))), false)
     }
 }
 
@@ -213,6 +213,9 @@ impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.heed_end()?;
+        if self.fd.is_broken() {
+            return Ok(0);
+        }
         let count = rustix::io::read(&self.fd, buffer).map_err(|error| self.failed(error))?;
         self.traffic.received_bytes += count as u64;
         Ok(count)
@@ -259,6 +262,16 @@ mod tests {
         assert!(socket.read(&mut [0; 64]).unwrap() > 0);
         drop(socket);
         talking.join().unwrap();
+    }
+
+    #[test]
+    fn what_came_before_a_line_was_broken_is_not_heard() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"one more thing. ").unwrap();
+        let mut socket = Socket::from(ours);
+        assert_eq!(socket.read(&mut [0]).unwrap(), 1);
+        socket.breaker().shut();
+        assert_eq!(socket.read(&mut [0]).unwrap(), 0);
     }
 
     #[test]
