@@ -62,7 +62,7 @@ impl Reader<'_> {
                 Some((table, column)) if is_path(table) && is_path(column) => {
                     Draw::Column { table: table.to_owned(), column: column.to_owned() }
                 }
-                _ => return fail("takes a text such as \"table.column\""),
+                _ => return fail("takes a text such as \"table.column\", of names that need no quotes"),
             },
             "text" => match integer(drawn).and_then(|length| u64::try_from(length).ok()) {
                 Some(length) if (1..=LONGEST_TEXT).contains(&length) => Draw::Text(length as usize),

@@ -98,6 +98,11 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
         sql = other;
     }
     let read = session.query(&sql, &[], &[text, text], &mut |row| {
+        if let Value::Text(kind) = row.get(1)
+            && BINARY.contains(&kind)
+        {
+            return Err(unusable(format!("values of type {kind} can't be parameters")));
+        }
         seen += 1;
         let at = below(&mut random, seen) as usize;
         let at = if kept.len() < SAMPLE { kept.len() } else { at };
@@ -112,6 +117,9 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
     read.map_err(|error| of(error, "the sample of a column", &format!("{table}.{column}")))?;
     Ok(kept)
 }
+
+/// Types whose values are no texts.
+const BINARY: [&str; 3] = ["binary", "varbinary", "image"];
 
 /// A value by the engine's name of its type; what is no number goes back as a text.
 fn literal(value: &str, kind: &str) -> Literal {
