@@ -178,9 +178,10 @@ impl Interrupt {
     /// Cancels this session's statements too, until the guard is dropped.
     pub fn watch(&self, cancel: Arc<dyn Cancel>) -> CancelGuard {
         let id = self.0.next.fetch_add(1, Ordering::SeqCst);
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&cancel)));
+        let late = Arc::clone(&cancel);
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).push((id, cancel));
         if self.is_over() {
-            cancel.hurry(Duration::ZERO);
+            late.hurry(Duration::ZERO);
         }
         CancelGuard { inner: Arc::clone(&self.0), id }
     }

@@ -174,7 +174,8 @@ impl Ended {
     /// It was in time, and says what stays and how that is removed.
     fn check(&self, name: &str, server: &Server) {
         let Self { said, took, place } = self;
-        writeln!(io::stderr(), "{name}: {took:.1?}").unwrap();
+        let mut out = io::stderr();
+        writeln!(out, "{name}: {took:.1?}").unwrap();
         assert!(*took < GENEROUS, "{took:?} {said:#?}");
         assert_eq!(said.code, 130, "{said:#?}");
         let record = &said.json()[0];
