@@ -8,8 +8,10 @@ use plimsoll_engine::{Result, Workspace, mark};
 
 use super::connection::Connection;
 use super::statements::of_place;
-use super::workspace::MARK_TABLE;
 
+/// A table of this name, with a comment of ours, is in each of our databases. It says what a database is for, and we never touch
+/// one without it.
+pub(super) const MARK_TABLE: &str = "plimsoll_mark";
 /// Kinds of what we make, as the statements call them.
 pub(super) const TABLE: &str = "table";
 pub(super) const PROCEDURE: &str = "procedure";

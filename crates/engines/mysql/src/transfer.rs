@@ -13,12 +13,12 @@ use plimsoll_engine::{Error, Follow, Move, Program, RequestAccess, Restored, Res
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::contents::Contents;
+use super::contents::{Contents, MARK_TABLE};
 use super::product::Product;
 use super::restore::{Open, Restorer};
 use super::statements::{fill, of_place};
 use super::working::connect;
-use super::workspace::{MARK_TABLE, drop_database};
+use super::workspace::drop_database;
 
 /// The server has no statement that copies a database; this is what its users do.
 const WAYS: [&str; 1] = ["insert-select"];

@@ -18,9 +18,6 @@ use super::contents::Contents;
 use super::error::{Errors, statement};
 use super::statements::{fill, of_place, of_table, text};
 
-/// A table of this name, with a comment of ours, is in each of our databases. It says what a database is for, and we never touch
-/// one without it.
-pub(super) const MARK_TABLE: &str = "plimsoll_mark";
 /// Most leases that share a place.
 const SHARES: u32 = 32;
 /// How long the gate may be held by others, in seconds: a few round trips.
@@ -307,6 +304,7 @@ fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::contents::MARK_TABLE;
     use super::*;
 
     /// Part of the contract between versions.
