@@ -33,8 +33,8 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     if means.intervals() == 0 {
         return Judged::abstain("the server and its machine were not sampled");
     }
-    // What gave way is not there, as far as the server is concerned.
-    let means = if neighbours::gave_way(&means, load) { means.without("other_cpu") } else { means };
+    // What they cost is known by what threads waited for; how full they made the machine says nothing then.
+    let means = if neighbours::are_measured(&means, ceilings) { means.without("other_cpu") } else { means };
     let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
         return Judged::abstain("the work done in each second is unknown");
     };

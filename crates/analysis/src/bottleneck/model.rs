@@ -107,8 +107,8 @@ impl<'a> Model<'a> {
     fn gain(&self, rule: &Rule, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
         let gain_percent = match rule.change {
             Change::More(Station::Cpu) => {
-                let gain = self.with_more(rule, Station::Cpu, used?);
-                // Nobody gains more than what he waited for: others may have filled the machine.
+                let gain = self.with_more(rule, Station::Cpu, used?).max(self.without_neighbours());
+                // Nobody gains more than what he waited for.
                 neighbours::most_gain_percent(self.means, self.load).map_or(gain, |most| gain.min(most))
             }
             Change::More(station) => self.with_more(rule, station, used?),
@@ -173,6 +173,17 @@ impl<'a> Model<'a> {
         let is_shared = used.ceiling.as_ref().is_some_and(|ceiling| ceiling.resource == MACHINE_CPU);
         let others = self.means.column("other_cpu").filter(|_| is_shared).unwrap_or(0.0);
         Some((all - others).max(0.0))
+    }
+
+    /// What more cores bring beside other programs: half of the waits for a core that are not of the sessions' own queue for it.
+    fn without_neighbours(&self) -> f64 {
+        if !neighbours::are_measured(self.means, self.ceilings) {
+            return 0.0;
+        }
+        let at_cpu = self.rate * self.network.time_at(Station::Cpu as usize);
+        let computing = self.means.sum(&["server_cpu", "client_cpu"]).unwrap_or(0.0);
+        let beyond = neighbours::queued(self.means).unwrap_or(0.0) - (at_cpu - computing).max(0.0);
+        self.less_elsewhere((beyond / 2.0).max(0.0))
     }
 
     /// The gain if so many sessions less were elsewhere, beside the stations.

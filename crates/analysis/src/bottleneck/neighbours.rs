@@ -27,6 +27,11 @@ pub(super) fn queued(means: &Means<'_>) -> Option<f64> {
     Some(waited + if busy > 0.0 { stolen * own / busy } else { 0.0 })
 }
 
+/// Whether others are at work there, and it is known what threads waited for.
+pub(super) fn are_measured(means: &Means<'_>, ceilings: &[Ceiling]) -> bool {
+    at_work(means, ceilings).is_some() && queued(means).is_some()
+}
+
 /// What would be gained if sessions waited for so many threads less.
 fn without(waited: f64, load: &Load) -> f64 {
     100.0 * (load.sessions / (load.sessions - waited).max(f64::MIN_POSITIVE) - 1.0)

@@ -451,6 +451,19 @@ fn neighbours_cost_what_threads_waited_for_a_core() {
     assert!(gave_way.evidence.iter().any(|sentence| sentence == told), "{:?}", gave_way.evidence);
     let fought = beside_others(Some(1.5), 1.6);
     assert!(fought.limits().unwrap().contains(&"cpu"), "{fought:?}");
+    // Most of the time is between client and server, whatever they do.
+    let columns = [
+        ("server_cpu", 0.07),
+        ("client_cpu", 0.03),
+        ("other_cpu", 1.9),
+        ("kernel_cpu", 0.0),
+        ("server_cpu_queue", 0.6),
+        ("on_cpu", 0.0),
+        ("waiting_for_lock", 0.0),
+    ];
+    let load = Load { busy: Some(8.0), client: Some(0.016), ..closed(8.0) };
+    let away = judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)], &load, &STEADY);
+    assert_eq!(away.limits().unwrap()[0], "network", "{away:?}");
     // They took nearly all of the machine, and the server hardly waited for it.
     let hardly = beside_others(Some(0.43), 1.6);
     assert_eq!(hardly.limits(), Some(vec!["log_write"]), "{hardly:?}");
@@ -458,24 +471,23 @@ fn neighbours_cost_what_threads_waited_for_a_core() {
 
 #[test]
 fn a_quota_of_the_servers_own_is_what_it_is_held_to() {
-    let of = |throttled: f64| {
+    let of = |throttled: f64, queued: &[(&str, f64)]| {
         let columns = [
             ("server_cpu", 0.478),
             ("client_cpu", 0.2),
             ("other_cpu", 1.3),
             ("kernel_cpu", 0.01),
-            ("server_cpu_queue", 6.0),
             ("server_throttled", throttled),
         ];
-        judged(&columns, &[("cpu", 0.5), ("machine_cpu", 2.0)], &closed(8.0), &STEADY)
+        judged(&[&columns, queued].concat(), &[("cpu", 0.5), ("machine_cpu", 2.0)], &closed(8.0), &STEADY)
     };
-    let held = of(98.0);
+    let quota = "CPU stood at 95.6 % of the limit on average: 0.478 of 0.5 cores";
+    let held = of(98.0, &[("server_cpu_queue", 6.0)]);
     assert_eq!(held.limits(), Some(vec!["cpu"]), "{held:?}");
-    assert!(
-        held.evidence[0].starts_with("CPU stood at 95.6 % of the limit on average: 0.478 of 0.5 cores"),
-        "{held:?}"
-    );
-    assert!(of(0.0).evidence[0].starts_with("CPU of the whole machine"));
+    assert!(held.evidence[0].starts_with(quota), "{held:?}");
+    // Where nobody says what its threads waited for, the machine is nearly as full.
+    assert!(of(98.0, &[]).evidence[0].starts_with(quota));
+    assert!(of(0.0, &[]).evidence[0].starts_with("CPU of the whole machine"));
 }
 
 #[test]

@@ -171,7 +171,12 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     };
     match &used.ceiling {
         Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => format!(
-            "{words} of the whole machine stood at {percent} % {when}: {value} of {} {}{}",
+            "{words}{} stood at {percent} % {when}: {value} of {} {}{}",
+            if neighbours::are_measured(model.means, model.ceilings) {
+                ", without other programs',"
+            } else {
+                " of the whole machine"
+            },
             number(ceiling.value),
             ceiling.unit,
             whose(model)
