@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Said, Scene, said, wait_until};
-use plimsoll_testbed::{Between, MariaDb, Postgres, Turn};
+use plimsoll_testbed::{Between, Manner, MariaDb, Postgres};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Five seconds, and what a machine with other things to do may take. A question or a lock, of which each has a minute here, would take
@@ -192,7 +192,7 @@ impl Ended {
 }
 
 /// A server that answers nothing more, though it lets everybody in.
-fn turned(name: &str, server: &Server, turn: Turn) {
+fn turned(name: &str, server: &Server, turn: Manner) {
     let (scene, between) = (Scene::new(), Between::start(server.port(), ANSWERS).unwrap());
     let child = server.run(&scene, &server.target(between.port()));
     between.turn(turn);
@@ -228,14 +228,14 @@ fn held(name: &str, server: &Server, again: bool) {
 
 #[test]
 fn a_mariadb_that_falls_silent_is_waited_for_once() {
-    turned("MariaDB, silent", &Server::maria(), Turn::Silence);
+    turned("MariaDB, silent", &Server::maria(), Manner::Nothing);
 }
 
 #[test]
 fn a_postgresql_that_falls_silent_or_never_ends_is_waited_for_once() {
     let server = Server::postgres();
-    turned("PostgreSQL, silent", &server, Turn::Silence);
-    turned("PostgreSQL, malformed rows", &server, Turn::Endless(MALFORMED.repeat(1000)));
+    turned("PostgreSQL, silent", &server, Manner::Nothing);
+    turned("PostgreSQL, malformed rows", &server, Manner::Endless(MALFORMED.repeat(1000)));
 }
 
 #[test]

@@ -75,6 +75,10 @@ fn a_store_is_for_its_owner_alone() {
         let path = path.display().to_string();
         scene.say(&["report", "latest", option, &path]).failed(2, &["is an SQLite database", "name another file"]);
     }
+    for part in ["-wal", "-shm", "-journal"] {
+        let path = format!("{}{part}", scene.store().display());
+        scene.say(&["report", "latest", "--csv", &path]).failed(2, &["is a part of the SQLite database"]);
+    }
     assert_eq!(scene.say(&["runs"]).code, 0);
     // A link that leads nowhere yet leads to a store for its owner.
     std::os::unix::fs::symlink(scene.path("elsewhere.db"), scene.path("later.db")).unwrap();

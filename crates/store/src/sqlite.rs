@@ -83,6 +83,11 @@ impl Opened {
     }
 }
 
+/// Whether SQLite refused a text for what it says, such as to make a table that is there.
+fn is_of_the_text(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqlInputError { .. }) || error.sqlite_error_code() == Some(ErrorCode::Unknown)
+}
+
 impl RunStore {
     /// Opens the store, and makes it with its folder if there is none. An empty file counts as none.
     ///
@@ -177,9 +182,7 @@ impl RunStore {
         match schema::migrate(writer) {
             Ok(()) => Ok(self),
             // A step that can't be made: what is there is not what the version says.
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
-                Err(StoreError::mismatched(&self.path))
-            }
+            Err(error) if is_of_the_text(&error) => Err(StoreError::mismatched(&self.path)),
             Err(error) => Err(StoreError::sqlite(&self.path)(error)),
         }
     }

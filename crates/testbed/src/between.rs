@@ -13,9 +13,9 @@ const PORTION: usize = 64 * 1024;
 
 /// What it does instead of passing on.
 #[derive(Debug, Clone)]
-pub enum Turn {
-    /// Nothing.
-    Silence,
+pub enum Manner {
+    /// It says nothing.
+    Nothing,
     /// It says this without end.
     Endless(Vec<u8>),
 }
@@ -24,7 +24,7 @@ pub enum Turn {
 #[derive(Debug)]
 pub struct Between {
     port: u16,
-    turn: Arc<OnceLock<Turn>>,
+    turn: Arc<OnceLock<Manner>>,
 }
 
 impl Between {
@@ -54,12 +54,12 @@ impl Between {
     }
 
     /// It turns, once and for ever.
-    pub fn turn(&self, turn: Turn) {
+    pub fn turn(&self, turn: Manner) {
         let _ = self.turn.set(turn);
     }
 }
 
-fn serve(mut client: TcpStream, server: u16, answers: usize, turned: &OnceLock<Turn>) -> io::Result<()> {
+fn serve(mut client: TcpStream, server: u16, answers: usize, turned: &OnceLock<Manner>) -> io::Result<()> {
     let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, server))?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -78,8 +78,8 @@ fn serve(mut client: TcpStream, server: u16, answers: usize, turned: &OnceLock<T
         given += 1;
         match turned.get().filter(|_| given > answers) {
             None => client.write_all(&portion[..count])?,
-            Some(Turn::Silence) => {}
-            Some(Turn::Endless(words)) => loop {
+            Some(Manner::Nothing) => {}
+            Some(Manner::Endless(words)) => loop {
                 client.write_all(words)?;
             },
         }

@@ -31,7 +31,7 @@ mod server;
 mod stub;
 pub mod tds;
 
-pub use between::{Between, Turn};
+pub use between::{Between, Manner};
 pub use binaries::Binaries;
 pub use builder::Builder;
 pub use error::TestbedError;

@@ -106,19 +106,22 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
 
 /// Fails if an SQLite database is there: nobody means to put a report in place of the result store, or of a target.
 fn spare_database(path: &Path) -> Result<(), Failure> {
+    // What lies beside one is a part of it: its log has what was kept last.
+    let text = path.as_os_str().to_string_lossy();
+    let whole = ["-wal", "-shm", "-journal"].into_iter().find_map(|end| text.strip_suffix(end));
+    let database = [Some(&*text), whole].into_iter().flatten().find(|path| is_database(Path::new(path)));
+    let reason = match database {
+        Some(database) if database == text => format!("{text} is an SQLite database, which a report would overwrite"),
+        Some(database) => format!("{text} is a part of the SQLite database {database}, which a report would overwrite"),
+        None => return Ok(()),
+    };
+    Err(Failure::usage(reason).hint("name another file for the report"))
+}
+
+fn is_database(path: &Path) -> bool {
     let mut head = [0; DATABASE.len()];
     let is_file = path.metadata().is_ok_and(|there| there.is_file());
-    let is_database = is_file
-        && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-        && head == DATABASE;
-    if is_database {
-        return Err(Failure::usage(format!(
-            "{} is an SQLite database, which a report would overwrite",
-            path.display()
-        ))
-        .hint("name another file for the report"));
-    }
-    Ok(())
+    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == DATABASE
 }
 
 /// How each SQLite database begins (sqlite.org/fileformat.html).

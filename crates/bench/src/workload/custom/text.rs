@@ -208,7 +208,25 @@ const OF_THE_SESSION: [&str; 3] = ["temp", "pg_temp", "main"];
 pub fn writes_elsewhere(sql: &str) -> Option<&str> {
     let words = words(sql);
     let word = |at: usize| words.get(at).map(|range| sql[range.clone()].to_ascii_lowercase());
+    let is_parted = |name: &Range<usize>| sql[name.end..].starts_with('.');
     (0..words.len()).find_map(|at| {
+        // What a text in a text names is nobody's to see, and on SQL Server it means the user's own schema.
+        if ["exec", "execute"].contains(&word(at)?.as_str()) {
+            let behind = sql[words[at].end..].trim_start();
+            let runs = behind.starts_with('(') || word(at + 1).is_some_and(|name| name == "sp_executesql");
+            return runs.then(|| &sql[words[at].clone()]);
+        }
+        // A list of names.
+        if word(at)? == "drop" {
+            let end = sql[words[at].end..].find(';').map_or(sql.len(), |end| words[at].end + end);
+            let named = words[at + 1..].iter().take_while(|name| name.start < end).find(|name| is_parted(name));
+            if let Some(name) =
+                named.filter(|name| !OF_THE_SESSION.contains(&sql[(*name).clone()].to_ascii_lowercase().as_str()))
+            {
+                let whole = words.iter().find(|next| next.start > name.end).map_or(name.end, |next| next.end);
+                return Some(&sql[name.start..whole]);
+            }
+        }
         let writes = match word(at)?.as_str() {
             "into" | "update" | "table" | "truncate" => true,
             "from" => at > 0 && word(at - 1)? == "delete",
@@ -218,8 +236,9 @@ pub fn writes_elsewhere(sql: &str) -> Option<&str> {
         let next =
             (at + 1..words.len()).find(|next| word(*next).is_some_and(|word| !BETWEEN.contains(&word.as_str())))?;
         let schema = words[next].clone();
-        let is_elsewhere =
-            writes && sql[schema.end..].starts_with('.') && !OF_THE_SESSION.contains(&word(next)?.as_str());
+        // `..t` is in a schema that goes without saying.
+        let is_named = is_parted(&schema) || sql[..schema.start].ends_with('.');
+        let is_elsewhere = writes && is_named && !OF_THE_SESSION.contains(&word(next)?.as_str());
         let end = words.get(next + 1).map_or(schema.end, |name| name.end);
         is_elsewhere.then(|| &sql[schema.start..end])
     })
@@ -283,6 +302,12 @@ mod tests {
             ("DROP TABLE IF EXISTS a.b", "a.b"),
             ("TRUNCATE a.b", "a.b"),
             ("CREATE INDEX i ON a.b (c)", "a.b"),
+            ("DROP TABLE IF EXISTS t, dbo.u", "dbo.u"),
+            ("DROP VIEW v, [dbo].[w]; SELECT 1", "[dbo].[w]"),
+            ("DELETE FROM ..t", "t"),
+            ("TRUNCATE TABLE ..t", "t"),
+            ("EXEC ('DELETE FROM t')", "EXEC"),
+            ("execute sp_executesql N'DELETE FROM t'", "execute"),
         ] {
             assert_eq!(writes_elsewhere(sql), Some(name), "{sql}");
         }
@@ -292,6 +317,9 @@ mod tests {
             "INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET a = excluded.a",
             "CREATE TABLE t (a int) -- INTO a.b",
             "CREATE TABLE temp.t (a int)",
+            "EXECUTE ready (1)",
+            "EXEC p 1",
+            "DROP TABLE t; SELECT a.b FROM t a",
             "SELECT * FROM a.b JOIN c.d ON c.d = a.b",
             "",
         ] {
