@@ -183,7 +183,8 @@ impl<'a> Model<'a> {
         let at_cpu = self.rate * self.network.time_at(Station::Cpu as usize);
         let computing = self.means.sum(&["server_cpu", "client_cpu"]).unwrap_or(0.0);
         let beyond = neighbours::queued(self.means).unwrap_or(0.0) - (at_cpu - computing).max(0.0);
-        self.less_elsewhere((beyond / 2.0).max(0.0))
+        // A fifth more of anything brings a fifth at most.
+        self.less_elsewhere((beyond / 2.0).max(0.0)).min(100.0 * (MORE - 1.0))
     }
 
     /// The gain if so many sessions less were elsewhere, beside the stations.

@@ -451,6 +451,8 @@ fn neighbours_cost_what_threads_waited_for_a_core() {
     assert!(gave_way.evidence.iter().any(|sentence| sentence == told), "{:?}", gave_way.evidence);
     let fought = beside_others(Some(1.5), 1.6);
     assert!(fought.limits().unwrap().contains(&"cpu"), "{fought:?}");
+    let most = beside_others(Some(6.0), 1.6).gains().into_iter().find(|gain| gain.limit == "cpu").unwrap();
+    assert!(most.gain_percent <= 20.0, "{most:?}");
     // Most of the time is between client and server, whatever they do.
     let columns = [
         ("server_cpu", 0.07),

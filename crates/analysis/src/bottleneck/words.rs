@@ -173,7 +173,7 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
         Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => format!(
             "{words}{} stood at {percent} % {when}: {value} of {} {}{}",
             if neighbours::are_measured(model.means, model.ceilings) {
-                ", without other programs',"
+                " but for other programs' part"
             } else {
                 " of the whole machine"
             },
