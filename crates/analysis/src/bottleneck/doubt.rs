@@ -96,7 +96,7 @@ fn turns(model: &Model<'_>) -> Option<String> {
 /// Most sessions wait for each other inside the server, for latches that nobody holds for long unless he waits for something himself.
 fn latches(model: &Model<'_>) -> Option<String> {
     let waits = model.means.each_of("waiting");
-    let latches: Vec<_> = waits.iter().filter(|(name, _)| name.starts_with(LATCH)).collect();
+    let latches: Vec<_> = waits.iter().filter(|(name, _)| LATCHES.iter().any(|kind| name.starts_with(kind))).collect();
     let waiting: f64 = latches.iter().map(|(_, sessions)| sessions).sum();
     let others = model.means.column("waiting_for_others").unwrap_or(0.0);
     let (name, _) = latches.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -109,8 +109,8 @@ fn latches(model: &Model<'_>) -> Option<String> {
     })
 }
 
-/// PostgreSQL's kind of waits for short locks of its own.
-const LATCH: &str = "LWLock/";
+/// PostgreSQL's waits for short locks of its own, and states of MySQL and MariaDB that say no more than that somebody is waited for.
+const LATCHES: [&str; 2] = ["LWLock/", "Waiting "];
 /// Part of the sessions from which such waits leave nothing to be said.
 const TURNS_PART: f64 = 0.2;
 

@@ -200,9 +200,12 @@ impl Reader<'_> {
         }
         let elsewhere = text.texts().find_map(text::writes_elsewhere).filter(|_| !own.existing);
         if let Some(name) = elsewhere {
-            let problem = format!(
-                "{name} is not in the run's own place, and written to only with 'existing = true' and 'writes = true'"
-            );
+            let what = if name.to_ascii_lowercase().starts_with("exec") {
+                format!("{name} runs a text, and what that names is not in the run's own place: it is")
+            } else {
+                format!("{name} is not in the run's own place, and")
+            };
+            let problem = format!("{what} written to only with 'existing = true' and 'writes = true'");
             return self.fail(Some(item.span()), problem);
         }
         Ok((text, times))

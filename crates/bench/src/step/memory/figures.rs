@@ -68,7 +68,12 @@ pub(super) fn verdict(measured: &Measured<'_>) -> Option<Verdict> {
     let (limit, evidence) = match seen.found.first()? {
         Memory::Found(knee) => {
             let (low, high) = (size(knee.low), size(knee.high));
-            ("memory", format!("a set of {low} stayed in memory, and of one of {high} pages were missed in every pass"))
+            (
+                "memory",
+                format!(
+                    "a set of {low} stayed in memory, and of one of {high} pages were still missed in the last pass"
+                ),
+            )
         }
         Memory::AtLeast(bytes) => (NONE, format!("all of the largest set, {}, stayed in memory", size(*bytes))),
         Memory::AtMost(bytes) => ("memory", format!("pages of even the smallest set, {}, were missed", size(*bytes))),

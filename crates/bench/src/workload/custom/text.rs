@@ -217,7 +217,7 @@ pub fn writes_elsewhere(sql: &str) -> Option<&str> {
             return runs.then(|| &sql[words[at].clone()]);
         }
         // A list of names.
-        if word(at)? == "drop" {
+        if word(at)? == "drop" && word(at + 1).is_some_and(|kind| kind != "index") {
             let end = sql[words[at].end..].find(';').map_or(sql.len(), |end| words[at].end + end);
             let named = words[at + 1..].iter().take_while(|name| name.start < end).find(|name| is_parted(name));
             if let Some(name) =
@@ -319,6 +319,7 @@ mod tests {
             "CREATE TABLE temp.t (a int)",
             "EXECUTE ready (1)",
             "EXEC p 1",
+            "DROP INDEX t.i",
             "DROP TABLE t; SELECT a.b FROM t a",
             "SELECT * FROM a.b JOIN c.d ON c.d = a.b",
             "",
