@@ -64,7 +64,14 @@ impl Interrupt {
         }
         // A server that doesn't answer holds up each of them for seconds.
         for some in self.running().chunks(AT_ONCE) {
-            std::thread::scope(|scope| some.iter().for_each(|cancel| drop(scope.spawn(|| cancel.cancel()))));
+            std::thread::scope(|scope| {
+                for cancel in some {
+                    // Without a thread for it one is told after the other.
+                    if std::thread::Builder::new().spawn_scoped(scope, || cancel.cancel()).is_err() {
+                        cancel.cancel();
+                    }
+                }
+            });
             if some.iter().any(|cancel| cancel.is_unheard()) {
                 self.0.unheard.store(true, Ordering::SeqCst);
                 return self.sever_running();

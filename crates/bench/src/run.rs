@@ -2,7 +2,7 @@
 //! what was measured is kept and what was made at the target is removed.
 
 pub mod needs;
-pub(crate) mod place;
+pub mod place;
 pub mod plan;
 pub mod record;
 

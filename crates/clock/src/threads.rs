@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, Builder, JoinHandle};
 
 use crate::{Clock, Departure, Ticket};
@@ -36,7 +36,8 @@ pub fn enter(clock: &Arc<dyn Clock>, name: &str) -> OnClock {
 }
 
 /// Runs every job in a thread of its own, all on the clock and started in order, and gives their results in order. A
-/// job that panics, or that gets no thread, gives an `Err` with what it panicked with or the reason as a `String`.
+/// job that panics, or that gets no thread, gives an `Err` with what it panicked with or the reason as a `String`. If one gets no
+/// thread none is run, as others may wait for it.
 ///
 /// The caller waits on the clock if it is on it, and outside otherwise. In virtual time no job starts before all are announced.
 pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(
@@ -54,24 +55,53 @@ pub fn in_threads_while<T: Send, F: FnOnce() -> T + Send>(
 ) -> Vec<thread::Result<T>> {
     // All tickets before the first thread, or an early thread would run ahead of those not yet announced.
     let announced: Vec<_> = jobs.into_iter().map(|(name, job)| (clock.ticket(&name), name, job)).collect();
+    let gate = Gate::default();
     thread::scope(|scope| {
         let start = |(ticket, name, job): (Ticket, String, F)| {
-            let departure = ticket.departure();
+            let (departure, gate) = (ticket.departure(), &gate);
             let work = move || {
-                let _on_clock = OnClock::register(clock.clone(), ticket);
-                job()
+                gate.passes().then(|| {
+                    let _on_clock = OnClock::register(clock.clone(), ticket);
+                    job()
+                })
             };
             let thread = named(&name).spawn_scoped(scope, work);
             (departure, thread.map_err(|error| not_started(&name, &error)))
         };
         let started: Vec<_> = announced.into_iter().map(start).collect();
-        meanwhile();
-        let finish = |(departure, thread): (Departure, thread::Result<thread::ScopedJoinHandle<'_, T>>)| {
+        let refused = started.iter().find_map(|(_, thread)| thread.as_ref().err()?.downcast_ref::<String>().cloned());
+        gate.open(refused.is_none());
+        if refused.is_none() {
+            meanwhile();
+        }
+        let without = |refused: &Option<String>| Box::new(refused.clone().unwrap_or_default()) as Box<dyn Any + Send>;
+        let finish = |(departure, thread): (Departure, thread::Result<thread::ScopedJoinHandle<'_, Option<T>>>)| {
             clock.await_departure(&departure);
-            thread?.join()
+            thread?.join()?.ok_or_else(|| without(&refused))
         };
         started.into_iter().map(finish).collect()
     })
+}
+
+/// Threads wait here until it is known whether all of them are there.
+#[derive(Default)]
+struct Gate(Mutex<Option<bool>>, Condvar);
+
+impl Gate {
+    fn open(&self, all: bool) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(all);
+        self.1.notify_all();
+    }
+
+    fn passes(&self) -> bool {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *open {
+                Some(all) => return all,
+                None => open = self.1.wait(open).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
 }
 
 /// Names are for people; the standard library panics at one that a C string can't hold.

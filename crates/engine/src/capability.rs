@@ -1,6 +1,7 @@
 //! What a target lets us see and do, one thing each: found out, never assumed.
 
 use plimsoll_measurement::Counter;
+use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::vocabulary::Vocabulary as _;
 use serde::Deserialize;
 
@@ -60,6 +61,6 @@ impl Capability {
     /// The sentence of a run about one that is missing.
     pub fn warning(&self) -> Option<String> {
         let remedy = self.remedy.as_ref().map(|remedy| format!(" ({remedy})")).unwrap_or_default();
-        (!self.works).then(|| format!("{} not available: {}{remedy}", self.name, self.cost))
+        (!self.works).then(|| format!("{}{NOT_AVAILABLE}{}{remedy}", self.name, self.cost))
     }
 }

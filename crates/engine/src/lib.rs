@@ -41,7 +41,7 @@ pub use session::{Plan, Session, Sessions, TableSize, ask_for};
 pub use statements::{AnswerColumn, Entry, Quoting, Statements, Touches};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Check, Credentials, Environment, Notation, Pairs, Secret, Target};
-pub use telemetry::{Sampler, Telemetry};
+pub use telemetry::{Folders, Sampler, Telemetry};
 pub use transfer::{Follow, Move, Program};
 pub use value::{Row, RowSummary, Value};
 pub use work::{Expected, TableData, Work};

@@ -1,5 +1,6 @@
 //! What is read of a target while something else works there.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll_measurement::{Ceiling, Counter, Files, Reading, Views};
@@ -33,10 +34,24 @@ pub trait Telemetry {
         Vec::new()
     }
 
+    /// Where the engine keeps its files, as far as they are on this machine and may be looked at.
+    fn folders(&self) -> Folders {
+        Folders::default()
+    }
+
     /// What the target's figures are held against now, as far as somebody says so. Unknown ceilings are left out.
     fn ceilings(&self) -> Vec<Ceiling> {
         Vec::new()
     }
+}
+
+/// Folders of an engine on this machine; `None` where that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Folders {
+    /// Where tables and indexes are.
+    pub data: Option<PathBuf>,
+    /// Where the log is that a commit waits for.
+    pub log: Option<PathBuf>,
 }
 
 /// Gauges of sessions by what they do.

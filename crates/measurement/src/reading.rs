@@ -71,14 +71,18 @@ vocabulary! {
         DataReads = "data_reads",
         /// Writes of data files at the device.
         DataWrites = "data_writes",
-        /// Writes of the log at the device.
+        /// Writes of the log at the device. Engines that count syncs by themselves don't count them here.
         LogWrites = "log_writes",
+        /// Syncs of the log.
+        LogSyncs = "log_syncs",
         /// Sum of the times that reads of data files took.
         DataReadStallSeconds = "data_read_stall_seconds",
         /// Sum of the times that writes of data files took.
         DataWriteStallSeconds = "data_write_stall_seconds",
         /// Sum of the times that writes of the log took.
         LogWriteStallSeconds = "log_write_stall_seconds",
+        /// Sum of the times that syncs of the log took.
+        LogSyncStallSeconds = "log_sync_stall_seconds",
         /// CPU in use in the last finished interval of the engine's statistics, in percent of its limit.
         CpuPercent = "cpu_percent",
         /// Data I/O in the last finished interval, in percent of its limit.
@@ -105,8 +109,12 @@ vocabulary! {
         SessionsReadingData = "sessions_reading_data",
         /// Sessions that wait now for the log to be durable.
         SessionsWritingLog = "sessions_writing_log",
+        /// Sessions of those that write or sync the log themselves now; the others wait for them.
+        SessionsFlushingLog = "sessions_flushing_log",
         /// Sessions that wait for others' locks now.
         SessionsWaitingForLocks = "sessions_waiting_for_locks",
+        /// Sessions of those that wait, in the end, for a session that is not ours.
+        SessionsBlockedByOthers = "sessions_blocked_by_others",
         /// Sessions that are in the middle of something and wait for their client now.
         SessionsWaitingForClients = "sessions_waiting_for_clients",
         /// Sessions that sleep now because a statement asked for it.

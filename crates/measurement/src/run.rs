@@ -16,6 +16,9 @@ use crate::verdict::Verdict;
 /// Version of the record's schema: major changes break readers, minor ones add fields.
 pub const SCHEMA_VERSION: &str = "2.0";
 
+/// What stands in a warning of the record about something that the target does not show at all, whatever the run did.
+pub const NOT_AVAILABLE: &str = " not available: ";
+
 /// One execution of a test on a target.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {

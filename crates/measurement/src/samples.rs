@@ -156,7 +156,7 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
-    pub const RESOURCES: [(&str, &str); 16] = [
+    pub const RESOURCES: [(&str, &str); 24] = [
         ("cpu", "cores"),
         // What the server shares with all on its machine.
         ("machine_cpu", "cores"),
@@ -168,6 +168,16 @@ impl Ceiling {
         ("data_write_bandwidth", "MB/s"),
         ("log_iops", "1/s"),
         ("log_bandwidth", "MB/s"),
+        // Of the device on which the data is, and perhaps the log: I/Os as the device counts them.
+        ("disk_read_iops", "1/s"),
+        ("disk_write_iops", "1/s"),
+        ("disk_read_bandwidth", "MB/s"),
+        ("disk_write_bandwidth", "MB/s"),
+        // Of the log's own device.
+        ("log_disk_read_iops", "1/s"),
+        ("log_disk_write_iops", "1/s"),
+        ("log_disk_read_bandwidth", "MB/s"),
+        ("log_disk_write_bandwidth", "MB/s"),
         ("memory", "MB"),
         // How large the data is: what memory is held against, and no ceiling itself.
         ("data", "MB"),

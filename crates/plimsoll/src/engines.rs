@@ -133,10 +133,13 @@ fn open_with(
     };
     let failed = |what: &str| Error::new(ErrorKind::Internal, format!("the target can't be opened: {what}"));
     let thread = thread::Builder::new().name("open".to_owned()).spawn(work);
-    let thread = thread.map_err(|error| failed(&error.to_string()))?;
+    let thread = thread.map_err(|error| Error::new(ErrorKind::Statement, format!("cannot start a thread: {error}")))?;
     loop {
         match opened.recv_timeout(LOOK_EVERY) {
             Ok(database) => return database,
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupt.is_over() => {
+                return Err(Error::new(ErrorKind::Connect, "the server took too long to say what it is"));
+            }
             Err(mpsc::RecvTimeoutError::Timeout) => interrupt.check()?,
             Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
                 Err(panic) => std::panic::resume_unwind(panic),

@@ -23,6 +23,7 @@ use settings::Settings;
 
 fn main() -> ExitCode {
     engines::register();
+    signals::survive_large_files();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return printer::usage(&error),

@@ -1,12 +1,15 @@
 //! Ctrl-C and termination: the first one stops the run, keeps what was measured and removes what was made, all of it in the time that a
 //! server is waited for. The second waits for nothing at the target any more, and the third ends the program wherever it is.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_bench::Interrupt;
 use plimsoll_measurement::exit;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
@@ -22,46 +25,72 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What is measured is kept, and what is left is said, within so long after the second signal.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// What is written beyond a limit of the shell on the size of files is an error from now on, as on a full disk, and no end.
+pub fn survive_large_files() {
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
+
 /// The exit code of a program that was interrupted; `None` if it wasn't.
 pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
     interrupt.signal().map(|signal| if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED })
 }
 
-/// Listens for signals until the program ends, and hands them to the interrupt.
+/// Listens for signals until the program ends, and hands them to the interrupt. The threads for what is to be done then are there from the
+/// beginning: when they are needed there may be none to be had.
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::usage(format!("cannot listen for signals: {error}")))?;
+    let (stop, stopped) = channel::<()>();
+    let (give_up, given_up) = channel::<i32>();
+    let (of_cancels, of_time, of_end) = (interrupt.clone(), interrupt.clone(), (interrupt.clone(), printer.clone()));
+    start("cancels", move || {
+        if stopped.recv().is_ok() {
+            while !of_cancels.is_shielded() {
+                of_cancels.cancel_running();
+                thread::sleep(AGAIN);
+            }
+        }
+    })?;
+    let (stop_time, time_stopped) = channel::<()>();
+    start("time that is left", move || {
+        if time_stopped.recv().is_ok() {
+            wait(&of_time);
+        }
+    })?;
+    start("end", move || {
+        if let Ok(signal) = given_up.recv() {
+            let (interrupt, printer) = &of_end;
+            interrupt.give_up();
+            thread::sleep(GRACE);
+            end(interrupt, printer, signal);
+        }
+    })?;
     let (interrupt, printer) = (interrupt.clone(), printer.clone());
-    thread::spawn(move || {
+    start("signals", move || {
         for (before, signal) in signals.forever().enumerate() {
             if interrupt.signal().is_some() {
                 if before > 1 {
                     end(&interrupt, &printer, signal);
                 }
                 printer.remark("ending: what was made at the target is left to 'plimsoll clean'");
-                let (hurried, printer) = (interrupt.clone(), printer.clone());
-                thread::spawn(move || {
-                    hurried.give_up();
-                    thread::sleep(GRACE);
-                    end(&hurried, &printer, signal);
-                });
+                let _ = give_up.send(signal);
                 continue;
             }
             printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
             let signal = if signal == SIGHUP { SIGTERM } else { signal };
             interrupt.trigger(signal);
-            let repeated = interrupt.clone();
-            thread::spawn(move || {
-                while !repeated.is_shielded() {
-                    repeated.cancel_running();
-                    thread::sleep(AGAIN);
-                }
-            });
-            let waiting = interrupt.clone();
-            thread::spawn(move || wait(&waiting));
+            let _ = (stop.send(()), stop_time.send(()));
         }
-    });
-    Ok(())
+    })
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(|error| {
+        Failure::usage(format!("cannot start a thread: {error}"))
+            .code(exit::INCOMPLETE)
+            .hint("this user or container may have no more threads: see 'ulimit -u' and the limit of its tasks")
+    })
 }
 
 /// Says how much time is left until there is none. While something must not be cut short none of it passes.

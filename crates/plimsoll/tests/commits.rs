@@ -13,7 +13,11 @@ const SHORT: [&str; 7] = ["run", "insert-latency", "--short", "--json", "--repet
 
 /// A record of so many commits, which every repetition has.
 fn record(scene: &Scene, target: &str, commits: &str) -> Value {
-    let said = scene.say(&[&SHORT[..], &[target, "--set", &format!("commits={commits}")]].concat());
+    record_with(scene, target, commits, &[])
+}
+
+fn record_with(scene: &Scene, target: &str, commits: &str, more: &[&str]) -> Value {
+    let said = scene.say(&[&SHORT[..], &[target, "--set", &format!("commits={commits}")], more].concat());
     assert_eq!(said.code, 0, "{said:#?}");
     let record = said.json().remove(0);
     for repetition in record["repetitions"].as_array().unwrap() {
@@ -82,8 +86,16 @@ fn postgresql_says_how_often_it_synced_and_how_long_where_it_times_that() {
     server.psql("SELECT pg_reload_conf()").unwrap();
     let timed = record(&scene, &target, "200");
     let sync_ms = file(&timed, "WAL syncs")["write_latency_ms"].as_f64().unwrap();
-    let times = &timed["repetitions"][1]["requests"][0]["times"];
-    let insert_ms = times["sum_us"].as_f64().unwrap() / times["count"].as_f64().unwrap() / 1000.0;
+    let insert_ms = figure(&timed, "insert_latency").unwrap();
     assert!(sync_ms > 0.0 && sync_ms < insert_ms, "{sync_ms} of {insert_ms}");
+    let inserts = |record: &Value| record["repetitions"][1]["requests"][0].clone();
+    let of_server = inserts(&timed);
+    assert_eq!((&timed["parameters"]["loop"], of_server["operations"].as_u64()), (&"server".into(), Some(200)));
+    // Nobody timed each of them.
+    assert_eq!(of_server["times"]["count"].as_u64(), Some(0));
+    let of_client = record_with(&scene, &target, "200", &["--set", "loop=client"]);
+    assert_eq!(of_client["parameters"]["loop"], "client");
+    let inserted = inserts(&of_client);
+    assert_eq!((inserted["operations"].as_u64(), inserted["times"]["count"].as_u64()), (Some(200), Some(200)));
     assert!(file(&timed, "WAL writes")["write_bytes"].as_u64().unwrap() > 200 * 40);
 }

@@ -17,6 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Five seconds, and what a machine with other things to do may take. A question or a lock, of which each has a minute here, would take
 /// longer.
 const GENEROUS: Duration = Duration::from_secs(25);
+/// What a doctor takes until it has a workspace, or never has one.
+const A_MOMENT: Duration = Duration::from_secs(2);
 /// In all, beyond what lets somebody in.
 const ANSWERS: usize = 5;
 /// A row of PostgreSQL with fewer columns than none.
@@ -224,6 +226,39 @@ fn held(name: &str, server: &Server, again: bool) {
     });
     ended.check(name, server);
     server.clean(&scene);
+}
+
+/// A doctor whose server falls silent when it has made its workspace: after some answers that are more each time.
+fn doctored(server: &Server) {
+    let scene = Scene::new();
+    for answers in (4..200).step_by(4) {
+        let between = Between::start(server.port(), answers).unwrap();
+        between.turn(Manner::Nothing);
+        let mut command = scene.command(&["doctor", &server.target(between.port())]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let since = Instant::now();
+        while server.workspaces().is_empty() && child.try_wait().unwrap().is_none() && since.elapsed() < A_MOMENT {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let begun = Instant::now();
+        interrupt(&child);
+        let (ended, took) = (said(&child.wait_with_output().unwrap()), begun.elapsed());
+        assert!(took < GENEROUS, "{ended:#?}");
+        let place = server.workspaces();
+        if !place.is_empty() {
+            assert_eq!(ended.code, 130, "{ended:#?}");
+            assert!(ended.err.contains("plimsoll clean") && ended.err.contains(place.trim()), "{ended:#?}");
+            server.clean(&scene);
+            return;
+        }
+    }
+    panic!("it never fell silent with a workspace");
+}
+
+#[test]
+fn a_doctor_says_what_it_leaves() {
+    doctored(&Server::postgres());
+    doctored(&Server::maria());
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub enum StoreError {
     /// No room for what was measured.
     #[error("{0}")]
     Full(String),
+    /// Its file was moved or removed while it was in use.
+    #[error("{0}")]
+    Moved(String),
     /// Another process has been writing for longer than we wait.
     #[error("{0}")]
     Busy(String),
@@ -81,6 +84,10 @@ fn newest_runs(newest: &[String]) -> String {
 }
 
 impl StoreError {
+    pub(crate) fn moved(path: &Path) -> Self {
+        Self::Moved(format!("{} was moved, removed or replaced while a run was kept in it", path.display()))
+    }
+
     pub(crate) fn no_file(path: &Path, kind: FileType) -> Self {
         let name = match kind {
             kind if kind.is_dir() => "directory",

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +27,13 @@ pub struct RunStore {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     address: Address,
+    /// Device and number of the file that was opened.
+    file: Option<(u64, u64)>,
+}
+
+/// Device and number of a file; `None` where there is none.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|there| (there.dev(), there.ino()))
 }
 
 #[derive(Debug, Clone)]
@@ -78,6 +85,7 @@ impl Opened {
                 writer: Mutex::new(self.connection),
                 readers: Mutex::default(),
                 address: self.address,
+                file: file_at(path),
             }),
         }
     }
@@ -233,7 +241,9 @@ impl RunStore {
         if rows.is_empty() {
             return Ok(0);
         }
-        self.change(|transaction| events::append(transaction, &self.path, &rows))
+        let kept = self.change(|transaction| events::append(transaction, &self.path, &rows))?;
+        // What is written to a file that nobody will open any more is lost.
+        if file_at(&self.path) == self.file { Ok(kept) } else { Err(StoreError::moved(&self.path)) }
     }
 
     /// The record of a run, by its id, by a beginning of it that no other run has, or by [`LATEST`](crate::LATEST).

@@ -53,6 +53,27 @@ fn who_only_reads_makes_nothing() {
 }
 
 #[test]
+fn a_store_that_is_moved_keeps_nothing_unsaid() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, elsewhere] = ["runs.db", "old.db"].map(|name| folder.path().join(name));
+    let moved = |store: &RunStore, run: &str| {
+        let refused = keep(store, &finished(run));
+        assert!(matches!(&refused, Err(StoreError::Moved(words)) if words.contains("runs.db")), "{refused:?}");
+    };
+    let store = RunStore::open(&path).unwrap();
+    keep(&store, &finished("run-1")).unwrap();
+    fs::rename(&path, &elsewhere).unwrap();
+    moved(&store, "run-2");
+    // Another file in its place is not that one either.
+    fs::write(&path, "a note").unwrap();
+    moved(&store, "run-3");
+    let path = folder.path().join("gone").join("runs.db");
+    let store = RunStore::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    moved(&store, "run-4");
+}
+
+#[test]
 fn many_may_make_the_store_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");

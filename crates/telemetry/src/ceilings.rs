@@ -4,6 +4,7 @@ use plimsoll_measurement::Ceiling;
 
 use crate::deltas::{GroupDelta, HostDelta, Limit, Limited, Scope};
 use crate::host::{IoKind, Snapshot};
+use crate::placed::{self, Devices};
 
 const MB: f64 = (1 << 20) as f64;
 
@@ -11,7 +12,9 @@ const MB: f64 = (1 << 20) as f64;
 pub fn of_group(snapshot: &Snapshot, of: &str) -> Vec<Ceiling> {
     let host = HostDelta::between(snapshot, snapshot);
     let group: Option<&GroupDelta> = host.groups.iter().find(|group| group.name == of);
-    let limits = group.into_iter().flat_map(|group| &group.limits).filter_map(ceiling);
+    let all: Vec<&Limit> = group.into_iter().flat_map(|group| &group.limits).collect();
+    let devices = placed::devices(&snapshot.placed, &all);
+    let limits = all.into_iter().filter_map(|limit| ceiling(limit, devices));
     let cpus = host.cpus.and_then(|cpus| Ceiling::new("cpu", f64::from(cpus), MACHINE));
     let mut ceilings: Vec<Ceiling> = Vec::new();
     for ceiling in cpus.into_iter().chain(limits) {
@@ -32,18 +35,26 @@ pub fn of_machine(snapshot: &Snapshot) -> Option<Ceiling> {
 
 const MACHINE: &str = "CPUs of the machine";
 
-fn ceiling(limit: &Limit) -> Option<Ceiling> {
-    let source = match &limit.scope {
-        Scope::Affinity => "CPUs that its processes may run on".to_owned(),
-        Scope::Cgroup(path) => format!("CPU quota of control group {path}"),
-        Scope::CgroupDevice(path, device) => format!("I/O limit of control group {path} at device {device}"),
+/// A limit as a ceiling; `None` for one of a device on which nothing of ours is known to be.
+fn ceiling(limit: &Limit, devices: Devices) -> Option<Ceiling> {
+    let (source, prefix) = match &limit.scope {
+        Scope::Affinity => ("CPUs that its processes may run on".to_owned(), None),
+        Scope::Cgroup(path) => (format!("CPU quota of control group {path}"), None),
+        Scope::CgroupDevice(path, device) => {
+            (format!("I/O limit of control group {path} at device {device}"), Some(devices.prefix(*device)?))
+        }
     };
     let (resource, value) = match limit.limited {
-        Limited::Cpus => ("cpu", limit.value),
-        Limited::Io(IoKind::Reads) => ("data_read_iops", limit.value),
-        Limited::Io(IoKind::Writes) => ("data_write_iops", limit.value),
-        Limited::Io(IoKind::ReadBytes) => ("data_read_bandwidth", limit.value / MB),
-        Limited::Io(IoKind::WriteBytes) => ("data_write_bandwidth", limit.value / MB),
+        Limited::Cpus => ("cpu".to_owned(), limit.value),
+        Limited::Io(kind) => {
+            let (of, unit) = match kind {
+                IoKind::Reads => ("read_iops", 1.0),
+                IoKind::Writes => ("write_iops", 1.0),
+                IoKind::ReadBytes => ("read_bandwidth", MB),
+                IoKind::WriteBytes => ("write_bandwidth", MB),
+            };
+            (format!("{}_{of}", prefix?), limit.value / unit)
+        }
     };
-    Ceiling::new(resource, value, source)
+    Ceiling::new(&resource, value, source)
 }

@@ -15,6 +15,7 @@
 
 mod cgroup;
 mod cpu;
+mod device;
 mod disk;
 mod fields;
 mod group;
@@ -35,6 +36,7 @@ use plimsoll_measurement::Window;
 
 pub use cgroup::{Cgroup, CpuGroup, IoGroup, IoKind, IoLimit};
 pub use cpu::CpuTimes;
+pub use device::{Placed, Role};
 pub use disk::{DeviceNumber, DiskCounters};
 pub use network::InterfaceCounters;
 pub use process::{ProcessId, ProcessUse};
@@ -61,6 +63,8 @@ pub struct Snapshot {
     pub kernel: Source<f64>,
     /// Block devices.
     pub disks: Source<Vec<DiskCounters>>,
+    /// On which of them the server's files are, as far as that is known.
+    pub placed: Vec<Placed>,
     /// Network interfaces.
     pub network: Source<Vec<InterfaceCounters>>,
     /// Seconds in which all that had something to do waited for I/O.

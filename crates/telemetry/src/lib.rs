@@ -12,6 +12,7 @@ pub mod deltas;
 mod files;
 pub mod host;
 mod look;
+mod placed;
 pub mod recording;
 pub mod views;
 
@@ -37,6 +38,12 @@ pub fn sources(database: &dyn Database, clock: &Arc<dyn Clock>) -> (Sources, Vec
         let server = database.server_pids();
         if !server.is_empty() {
             host.watch(SERVER, &server);
+        }
+        let folders = database.folders();
+        for (role, folder) in [(host::Role::Data, folders.data), (host::Role::Log, folders.log)] {
+            if let Some(folder) = folder {
+                host.place(role, &folder);
+            }
         }
         host
     });

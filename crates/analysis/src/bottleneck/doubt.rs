@@ -7,20 +7,49 @@ use super::neighbours;
 use super::rules::{BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
 
-/// The reason, if there is one. The first `named` of those found would be named.
-pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
-    let bound = &found[..named];
-    stopped(model)
-        .or_else(|| turns(model))
-        .or_else(|| latches(model))
-        .or_else(|| stalled(model, bound))
-        .or_else(|| others(model, bound))
-        .or_else(|| strangers(model, bound))
-        .or_else(|| in_parallel(model, bound))
-        .or_else(|| unexplained(model, found, named))
-        .or_else(|| too_close(found))
-        .or_else(|| too_few_looks(model, found, named))
+/// What is missing for a verdict.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    /// Why nothing is named.
+    pub reason: String,
+    /// What would settle it: one command or setting.
+    pub remedy: &'static str,
 }
+
+/// The first doubt, if there is one. The first `named` of those found would be named.
+pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Doubt> {
+    let bound = &found[..named];
+    let doubt = |reason: Option<String>, remedy| reason.map(|reason| Doubt { reason, remedy });
+    doubt(stopped(model), "run it again while nothing stops the server")
+        .or_else(|| doubt(turns(model), ONE_SESSION))
+        .or_else(|| doubt(latches(model), FEWER_SESSIONS))
+        .or_else(|| doubt(stalled(model, bound), TIMES))
+        .or_else(|| {
+            doubt(
+                others(model, bound),
+                "run it again without the other processes, or as a user that may read the server's files in /proc",
+            )
+        })
+        .or_else(|| doubt(strangers(model, bound), "run it again while no other sessions are active"))
+        .or_else(|| doubt(in_parallel(model, bound), ONE_SESSION))
+        .or_else(|| {
+            doubt(
+                unexplained(model, found, named),
+                "plimsoll doctor URL says which waits of the server this user may not see",
+            )
+        })
+        .or_else(|| doubt(too_close(found), LONGER))
+        .or_else(|| doubt(too_few_looks(model, found, named), LONGER))
+}
+
+/// What settles it where the run was too short.
+pub(super) const LONGER: &str = "a longer run (--set duration=5m) or more repetitions (--repetitions 5)";
+/// What settles it where nobody looked.
+pub(super) const SAMPLE: &str = "leave out --no-samples";
+const ONE_SESSION: &str = "one session (--set sessions=1) shows what a request needs by itself";
+const FEWER_SESSIONS: &str = "fewer sessions (--set sessions=N) show whether they hinder each other";
+const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing and track_wal_io_timing (PostgreSQL), performance_schema \
+                     (MySQL, MariaDB)";
 
 /// Gains that are too close to call.
 fn too_close(found: &[Found]) -> Option<String> {
@@ -192,8 +221,9 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
     if stalled >= 100.0 * unseen / busy && found[..named].first().is_some_and(is_storage) {
         return None;
     }
-    let disk = model.means.column("disk_busy").filter(|busy| *busy >= 1.0);
-    let disk = disk.map_or(String::new(), |busy| format!("; the busiest disk was busy for {busy:.0} % of the time"));
+    let disk = model.means.each_of("disk_busy").into_iter().find(|(_, busy)| *busy >= 1.0);
+    let disk =
+        disk.map_or(String::new(), |(name, busy)| format!("; the disk {name} was busy for {busy:.0} % of the time"));
     let sees_waits = WAITS.iter().any(|(columns, _)| model.means.sum(columns).is_some());
     let rest = format!("of {busy:.1} sessions with a request under way, {unseen:.1}");
     let did = match (model.sees_cpu(), sees_waits) {

@@ -55,6 +55,8 @@ pub struct Judged {
     pub named: usize,
     /// Why there is not enough evidence.
     pub abstained: Option<String>,
+    /// What would settle it then: one thing to do.
+    pub remedy: Option<&'static str>,
     /// Sentences a person can check.
     pub evidence: Vec<String>,
     /// What the first of those that are named would do if it were used to the full, where it wasn't.
@@ -64,9 +66,9 @@ pub struct Judged {
 }
 
 impl Judged {
-    pub(super) fn abstain(reason: &str) -> Self {
-        let (abstained, evidence) = (Some(reason.to_owned()), Vec::new());
-        Self { found: Vec::new(), named: 0, abstained, evidence, maximum: None, faster_cores: None }
+    pub(super) fn abstain(reason: &str, remedy: &'static str) -> Self {
+        let (abstained, remedy, evidence) = (Some(reason.to_owned()), Some(remedy), Vec::new());
+        Self { found: Vec::new(), named: 0, abstained, remedy, evidence, maximum: None, faster_cores: None }
     }
 
     /// The names of those that bound; `None` if there is not enough evidence.

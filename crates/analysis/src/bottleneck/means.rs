@@ -116,15 +116,26 @@ impl<'a> Means<'a> {
         summary::mean(&seen.collect::<Vec<_>>())
     }
 
+    /// Whether a moment is in the time that counts.
+    fn counts(&self, at: f64) -> bool {
+        self.counted.iter().any(|place| {
+            let (start, end) = self.interval(*place);
+            start < at && at <= end
+        })
+    }
+
+    /// At what part of the moments somebody was seen in a column. `None` where nobody looked.
+    pub fn seen_part(&self, metric: &str) -> Option<f64> {
+        let moments = &self.stretch.samples.moments;
+        let column = moments.columns.iter().find(|column| column.metric == metric)?;
+        let seen = moments.seconds.iter().zip(&column.values).filter(|(at, _)| self.counts(**at));
+        let known: Vec<f64> = seen.filter_map(|(_, value)| Some(if (*value)? > 0.0 { 1.0 } else { 0.0 })).collect();
+        summary::mean(&known)
+    }
+
     /// How often it was seen what sessions did in the time that counts.
     pub fn looks(&self) -> usize {
-        let inside = |at: &&f64| {
-            self.counted.iter().any(|place| {
-                let (start, end) = self.interval(*place);
-                (start < **at) && (**at <= end)
-            })
-        };
-        let moments = self.stretch.samples.moments.seconds.iter().filter(inside).count();
+        let moments = self.stretch.samples.moments.seconds.iter().filter(|at| self.counts(**at)).count();
         if moments > 0 { moments } else { self.intervals() }
     }
 
@@ -267,7 +278,7 @@ impl<'a> Means<'a> {
 /// What a device that stands still does not do.
 const IO: [&str; 3] = ["data_reads", "data_writes", "log_writes"];
 /// The same as the machine counts it, when it is done.
-const DEVICE_IO: [&str; 2] = ["disk_reads", "disk_writes"];
+const DEVICE_IO: [&str; 3] = ["disk_reads", "disk_writes", "log_disk_writes"];
 /// An interval in which nobody was answered for this part of it.
 const MOSTLY: f64 = 0.8;
 

@@ -31,22 +31,22 @@ use usage::highest;
 pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
     let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, ceilings, still, load));
     if means.intervals() == 0 {
-        return Judged::abstain("the server and its machine were not sampled");
+        return Judged::abstain("the server and its machine were not sampled", doubt::SAMPLE);
     }
     // What they cost is known by what threads waited for; how full they made the machine says nothing then.
     let means = if neighbours::are_measured(&means, ceilings) { means.without("other_cpu") } else { means };
     let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
-        return Judged::abstain("the work done in each second is unknown");
+        return Judged::abstain("the work done in each second is unknown", doubt::LONGER);
     };
     if let Some(answers) = load.answers.filter(|answers| (*answers as f64) < LEAST_ANSWERS * load.sessions) {
         let few = format!(
             "{answers} answers for {:.0} sessions are too few: the ends of the segment may cut off as many requests",
             load.sessions
         );
-        return Judged::abstain(&few);
+        return Judged::abstain(&few, doubt::LONGER);
     }
     let Some(model) = Model::fitted(&means, ceilings, load, rate) else {
-        return Judged::abstain("the rate does not agree with the recorded work of the sessions");
+        return Judged::abstain("the rate does not agree with the recorded work of the sessions", doubt::LONGER);
     };
     let mut found: Vec<Found> = RULES.iter().filter_map(|rule| model.found(rule)).collect();
     found.sort_by(|a, b| b.gain_percent.total_cmp(&a.gain_percent));
@@ -61,12 +61,16 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
             found.gain_percent = 0.0;
         }
     }
-    let abstained = if all_done { None } else { doubt::of(&model, &found, named) };
+    let doubt = if all_done { None } else { doubt::of(&model, &found, named) };
+    let (abstained, remedy) = doubt.map(|doubt| (doubt.reason, doubt.remedy)).unzip();
     let maximum = model.maximum(&found[..named]);
     let names_cpu = found[..named].iter().any(|found| found.rule.station() == Some(Station::Cpu));
     let faster_cores = model.with_faster_cores().filter(|gain| !all_done && !names_cpu && *gain >= NAMED_PERCENT);
-    let mut judged = Judged { found, named, abstained, evidence: Vec::new(), maximum, faster_cores };
-    judged.evidence = words::evidence(&model, &judged, all_done);
+    let mut judged = Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, faster_cores };
+    judged.evidence = match judged.abstained {
+        None => words::evidence(&model, &judged, all_done),
+        Some(_) => words::known(&model, &judged.found),
+    };
     judged
 }
 

@@ -7,7 +7,10 @@ use super::means::{Means, ceiling};
 use super::neighbours;
 use super::network::Network;
 use super::outside;
-use super::rules::{BETWEEN, Change, Counts, FASTER_CORES, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
+use super::rules::{
+    BETWEEN, Change, Counts, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, OTHERS_LET_GO, RULES, Rule,
+    Station, Use,
+};
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
 use crate::summary;
@@ -71,9 +74,29 @@ impl<'a> Model<'a> {
         parts.fold((0, 0), |(full, all), part| (full + usize::from(part >= NEARLY_FULL), all + 1))
     }
 
-    /// How long an operation takes at a limit, and how long while the limit was hardly used: milliseconds, with what it is in words.
-    pub fn latency(&self, rule: &Rule) -> Option<(&'static str, f64, Option<f64>)> {
-        let (column, words) = *rule.latency.iter().find(|(column, _)| self.means.column(column).is_some())?;
+    /// How long operations take at a limit, and how long while the limit was hardly used: milliseconds, with what it is in words.
+    pub fn latencies(&self, rule: &Rule) -> Vec<(&'static str, f64, Option<f64>)> {
+        let known = |column: &str| self.means.column(column).is_some();
+        let (devices, engines): (Vec<_>, Vec<_>) = rule
+            .latency
+            .iter()
+            .filter(|(column, _)| known(column))
+            .partition(|(column, _)| device_of(column).is_some());
+        if !engines.is_empty() {
+            return engines.into_iter().filter_map(|(column, words)| self.latency(rule, column, words)).collect();
+        }
+        if let Some(ms) = self.flush_ms().filter(|_| rule.station() == Some(Station::Log)) {
+            return vec![("a write of the log with its sync", ms, None)];
+        }
+        // What a limit holds back is not at the device yet, which so counts too short a time.
+        let is_held = |column: &str| {
+            device_of(column).is_some_and(|device| self.ceilings.iter().any(|one| one.resource.starts_with(device)))
+        };
+        let first = devices.into_iter().find(|(column, _)| !is_held(column));
+        first.and_then(|(column, words)| self.latency(rule, column, words)).into_iter().collect()
+    }
+
+    fn latency(&self, rule: &Rule, column: &str, words: &'static str) -> Option<(&'static str, f64, Option<f64>)> {
         let is_at_ease = |one: &Means<'_>| {
             highest(one, self.ceilings, rule).is_some_and(|used| used.part > 0.0 && used.part <= AT_EASE)
         };
@@ -88,6 +111,21 @@ impl<'a> Model<'a> {
         Some((words, self.means.column(column)?, unthrottled))
     }
 
+    /// How long a flush of the log took in milliseconds, where the engine takes no times: the sessions that were seen to flush are the rate
+    /// of syncs times that (Little's law).
+    fn flush_ms(&self) -> Option<f64> {
+        let syncs = self.means.column("log_syncs").filter(|syncs| *syncs >= LEAST_SYNCS)?;
+        Some(1e3 * self.means.column("flushing_log").filter(|flushing| *flushing > 0.0)? / syncs)
+    }
+
+    /// The part of the time with sessions that wait for the log in which it was written or synced. In the rest they wait for each other:
+    /// for a delay that gathers commits, or for locks of the log in memory. `None` where that is not seen.
+    pub fn flushed(&self) -> Option<f64> {
+        let flushing = self.means.column("flushing_log")?;
+        let waited = self.means.seen_part("waiting_for_log_write").filter(|part| *part > 0.0)?;
+        Some((flushing / waited).min(1.0))
+    }
+
     /// What is known of a limit; `None` if nothing is.
     pub fn found(&self, rule: &'static Rule) -> Option<Found> {
         let known = |other: &&Rule| other.station() == rule.station() && other.limit != rule.limit;
@@ -100,7 +138,26 @@ impl<'a> Model<'a> {
             return Some(Found { rule, lift: FASTER_CORES, used, waiting, gain_percent });
         }
         let gain_percent = self.gain(rule, used.as_ref(), waiting)?;
-        Some(Found { rule, lift: rule.lift, used, waiting, gain_percent })
+        let lift = if rule.limit == LOCK_LIMIT { self.locks().map_or(rule.lift, |(_, lift)| lift) } else { rule.lift };
+        Some(Found { rule, lift, used, waiting, gain_percent })
+    }
+
+    /// The kind of locks for which most sessions wait, and what would free them. `None` where the engine does not say which locks they are.
+    pub fn locks(&self) -> Option<(&'static str, &'static str)> {
+        let waits = self.means.each_of("waiting");
+        let of = |locks: &Locks| -> f64 {
+            let is_one = |name: &str| locks.waits.iter().any(|begin| name.starts_with(begin));
+            waits.iter().filter(|(name, _)| is_one(name)).map(|(_, sessions)| sessions).sum()
+        };
+        let most = LOCKS.iter().max_by(|a, b| of(a).total_cmp(&of(b))).filter(|locks| of(locks) > 0.0)?;
+        let others = self.blocked().is_some_and(|(blocked, waiting)| blocked >= waiting / 2.0);
+        Some((most.words, if others { OTHERS_LET_GO } else { most.lift }))
+    }
+
+    /// Sessions that wait for locks of others' sessions, of those that wait for locks.
+    pub fn blocked(&self) -> Option<(f64, f64)> {
+        let waiting = self.means.column("waiting_for_lock").filter(|waiting| *waiting > 0.0)?;
+        Some((self.means.column("blocked_by_others")?.min(waiting), waiting))
     }
 
     /// What a rule's change would bring, in percent, with this use and so many sessions that wait.
@@ -175,7 +232,8 @@ impl<'a> Model<'a> {
         Some((all - others).max(0.0))
     }
 
-    /// What more cores bring beside other programs: half of the waits for a core that are not of the sessions' own queue for it.
+    /// What more cores bring beside other programs: waits for a core that are a fifth shorter, of those that are not of the sessions' own
+    /// queue for it.
     fn without_neighbours(&self) -> f64 {
         if !neighbours::are_measured(self.means, self.ceilings) {
             return 0.0;
@@ -184,7 +242,7 @@ impl<'a> Model<'a> {
         let computing = self.means.sum(&["server_cpu", "client_cpu"]).unwrap_or(0.0);
         let beyond = neighbours::queued(self.means).unwrap_or(0.0) - (at_cpu - computing).max(0.0);
         // A fifth more of anything brings a fifth at most.
-        self.less_elsewhere((beyond / 2.0).max(0.0)).min(100.0 * (MORE - 1.0))
+        self.less_elsewhere((beyond * (1.0 - 1.0 / MORE)).max(0.0)).min(100.0 * (MORE - 1.0))
     }
 
     /// The gain if so many sessions less were elsewhere, beside the stations.
@@ -243,7 +301,8 @@ impl<'a> Model<'a> {
         if part_of_station(self.means, self.ceilings, station).is_some() {
             return None;
         }
-        Some(self.less_elsewhere(waiting * (1.0 - 1.0 / MORE)))
+        let at_device = if station == Station::Log { self.flushed().unwrap_or(1.0) } else { 1.0 };
+        Some(self.less_elsewhere(waiting * at_device * (1.0 - 1.0 / MORE)))
     }
 
     /// What a request costs at a station, less a fifth.
@@ -347,6 +406,13 @@ fn shared(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<Shared> {
     Some(Shared { cpus, client: means.column("client_cpu")? }).filter(|_| of_client >= cpus)
 }
 
+/// The device that a column is of, as the beginning of the names of its limits.
+fn device_of(column: &str) -> Option<&'static str> {
+    ["disk_", "log_disk_"].into_iter().find(|device| column.starts_with(device))
+}
+
+/// Syncs a second of which a mean time is told.
+const LEAST_SYNCS: f64 = 1.0;
 /// The part of a limit from which on an interval is counted (reference, 5.6).
 const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.

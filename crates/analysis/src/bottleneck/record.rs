@@ -54,8 +54,25 @@ fn said(judged: &Judged) -> Said {
     let limit = if judged.abstained.is_some() { None } else { first.or_else(|| Some(NONE.to_owned())) };
     let used = judged.found.first().filter(|_| judged.named > 0).and_then(|found| found.used.as_ref());
     let utilisation = used.map(|used| (1000.0 * used.part).round() / 10.0);
-    let reason = judged.abstained.iter().map(|reason| format!("not enough evidence: {reason}"));
-    (limit, names.collect(), utilisation, reason.chain(judged.evidence.iter().cloned()).collect())
+    (limit, names.collect(), utilisation, sentences(&[judged]))
+}
+
+/// What is said of judgements: of those without a verdict first why, then what would settle it, and then what is known all the same.
+fn sentences(judged: &[&Judged]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let reasons = judged.iter().filter_map(|one| one.abstained.as_ref());
+    all.extend(reasons.map(|reason| format!("not enough evidence: {reason}")));
+    let remedies = judged.iter().filter_map(|one| one.remedy);
+    all.extend(remedies.map(|remedy| format!("what would settle it: {remedy}")));
+    all.extend(judged.first().into_iter().flat_map(|one| one.evidence.iter().cloned()));
+    let mut told = Vec::new();
+    all.retain(|sentence| {
+        !told.contains(sentence) && {
+            told.push(sentence.clone());
+            true
+        }
+    });
+    all
 }
 
 /// Which limit bound a run. Nothing is said of one that was not looked at.
@@ -77,12 +94,9 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let several = parts.iter().any(|part| part.limits() != first.limits() || part.phase.is_some());
     let segments = if several { parts.iter().map(Part::told).collect() } else { Vec::new() };
     let Some(agreed) = agreed(&heard) else {
-        let mut reasons: Vec<String> = heard.iter().filter_map(|part| part.judged.abstained.clone()).collect();
-        reasons.dedup();
-        if reasons.is_empty() {
-            reasons.push("the repetitions had different bottlenecks".to_owned());
-        }
-        let evidence = reasons.iter().map(|reason| format!("not enough evidence: {reason}")).collect();
+        let silent: Vec<&Judged> =
+            heard.iter().map(|part| &part.judged).filter(|one| one.abstained.is_some()).collect();
+        let evidence = if silent.is_empty() { disagreed(&heard) } else { sentences(&silent) };
         return Verdict { evidence, segments, ..Verdict::default() };
     };
     let speaks = |part: &&&Part| part.limits().as_ref() == Some(&agreed);
@@ -93,6 +107,19 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let (also, gains) = (names.collect(), spokesman.judged.gains());
     let theoretical_gain_percent = spokesman.judged.theoretical_gain_percent();
     Verdict { limit, also, utilisation_percent, theoretical_gain_percent, evidence, gains, segments }
+}
+
+/// What each of them named, where they don't agree.
+fn disagreed(parts: &[&Part]) -> Vec<String> {
+    let each = |part: &&Part| {
+        let limits = part.limits().unwrap_or_default();
+        format!("{}: {}", part.repetition, if limits.is_empty() { NONE.to_owned() } else { limits.join(" and ") })
+    };
+    let each: Vec<String> = parts.iter().map(each).collect();
+    vec![
+        format!("not enough evidence: the repetitions had different bottlenecks ({})", each.join("; ")),
+        format!("what would settle it: {}", super::doubt::LONGER),
+    ]
 }
 
 /// The limits that more than half of them name, in the order of the first; none if more than half say that nothing bound. `None` if

@@ -37,6 +37,8 @@ pub struct Use {
     pub ceiling: &'static str,
     /// When it counts.
     pub counts: Counts,
+    /// A column that is there only if all this is about something else; mostly none.
+    pub unless: &'static str,
 }
 
 /// When the use of a ceiling counts.
@@ -80,7 +82,7 @@ pub struct Rule {
     pub uses: &'static [Use],
     /// Columns of sessions that wait for it.
     pub waits: &'static [&'static str],
-    /// Columns of how long one operation takes, the first that is known counts, and what it is in words.
+    /// Columns of how long one operation takes, and what it is in words: all that the engine says, else the first that its device says.
     pub latency: &'static [(&'static str, &'static str)],
     /// What is changed.
     pub change: Change,
@@ -99,26 +101,34 @@ impl Rule {
 }
 
 const fn part(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &[], ceiling, counts: Counts::Always }
+    Use { columns, less: &[], ceiling, counts: Counts::Always, unless: "" }
 }
 
 /// The same at a device that the log may lie on as well as the data, or of what goes on beside the sessions.
 const fn disk(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &[], ceiling, counts: Counts::WhereMostWait }
+    Use { counts: Counts::WhereMostWait, ..part(columns, ceiling) }
+}
+
+/// The same of a log that has no device of its own.
+const fn disk_of_log(columns: &'static [&'static str], ceiling: &'static str) -> Use {
+    Use { unless: "log_disk_writes", ..disk(columns, ceiling) }
 }
 
 /// What an engine sends to its devices, which includes the log.
 const fn without_log(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &["log_write_rate"], ceiling, counts: Counts::Always }
+    Use { less: &["log_write_rate"], ..part(columns, ceiling) }
 }
 
 /// What the engine says as a percentage.
 const fn percent(columns: &'static [&'static str]) -> Use {
-    Use { columns, less: &[], ceiling: "", counts: Counts::WithoutBetter }
+    Use { counts: Counts::WithoutBetter, ..part(columns, "") }
 }
 
 /// The limit of CPUs.
 pub const CPU: &str = "cpu";
+
+/// The limit of locks that other sessions hold.
+pub const LOCK_LIMIT: &str = "locks";
 
 /// The limit of what is between client and server.
 pub const BETWEEN: &str = "network";
@@ -132,8 +142,12 @@ const fn rule(limit: &'static str, words: &'static str, lift: &'static str, chan
 }
 
 const READS: [(&str, &str); 2] = [("data_read_latency", "a read of data"), ("disk_read_latency", "a read of the disk")];
-const LOG_WRITES: [(&str, &str); 2] =
-    [("log_write_latency", "a write of the log"), ("disk_write_latency", "a write of the disk")];
+const LOG_WRITES: [(&str, &str); 4] = [
+    ("log_sync_latency", "a sync of the log"),
+    ("log_write_latency", "a write of the log"),
+    ("log_disk_write_latency", "a write of the log's disk"),
+    ("disk_write_latency", "a write of the disk"),
+];
 
 /// All limits. The order is that in which they are told where they cost the same.
 pub const RULES: [Rule; 13] = [
@@ -152,8 +166,8 @@ pub const RULES: [Rule; 13] = [
             part(&["data_reads", "data_writes"], "data_iops"),
             part(&["data_reads"], "data_read_iops"),
             disk(&["data_writes"], "data_write_iops"),
-            disk(&["disk_reads"], "data_read_iops"),
-            disk(&["disk_writes"], "data_write_iops"),
+            disk(&["disk_reads"], "disk_read_iops"),
+            disk(&["disk_writes"], "disk_write_iops"),
         ],
         waits: &["waiting_for_data_read"],
         latency: &READS,
@@ -164,8 +178,8 @@ pub const RULES: [Rule; 13] = [
             without_log(&["device_read_rate", "device_write_rate"], "data_bandwidth"),
             part(&["device_read_rate"], "data_read_bandwidth"),
             Use { counts: Counts::WhereMostWait, ..without_log(&["device_write_rate"], "data_write_bandwidth") },
-            disk(&["disk_read_rate"], "data_read_bandwidth"),
-            disk(&["disk_write_rate"], "data_write_bandwidth"),
+            disk(&["disk_read_rate"], "disk_read_bandwidth"),
+            disk(&["disk_write_rate"], "disk_write_bandwidth"),
         ],
         waits: &["waiting_for_data_read"],
         latency: &READS,
@@ -175,8 +189,10 @@ pub const RULES: [Rule; 13] = [
         uses: &[
             part(&["log_write_rate"], "log_bandwidth"),
             part(&["log_writes"], "log_iops"),
-            disk(&["disk_writes"], "data_write_iops"),
-            disk(&["disk_write_rate"], "data_write_bandwidth"),
+            part(&["log_disk_writes"], "log_disk_write_iops"),
+            part(&["log_disk_write_rate"], "log_disk_write_bandwidth"),
+            disk_of_log(&["disk_writes"], "disk_write_iops"),
+            disk_of_log(&["disk_write_rate"], "disk_write_bandwidth"),
             percent(&["log_write_percent"]),
         ],
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
@@ -216,7 +232,7 @@ pub const RULES: [Rule; 13] = [
     Rule {
         waits: &["waiting_for_lock"],
         ..rule(
-            "locks",
+            LOCK_LIMIT,
             "locks of other sessions",
             "the same locks spread over 100 times as many rows",
             Change::Without(0.01),
@@ -255,6 +271,48 @@ pub const WAITS: [(&[&str], Option<Station>); 7] = [
     (&["sleeping"], None),
     (&[], Some(Station::Network)),
 ];
+
+/// A kind of locks.
+#[derive(Debug, Clone, Copy)]
+pub struct Locks {
+    /// How the engines' names of waits for them begin.
+    pub waits: &'static [&'static str],
+    /// What they are, in words.
+    pub words: &'static str,
+    /// What is changed so that hardly anybody waits for them, in words.
+    pub lift: &'static str,
+}
+
+/// Kinds of locks by PostgreSQL's waits and by the states of MySQL and MariaDB. Row locks have no state there: the sampler names them.
+pub const LOCKS: [Locks; 3] = [
+    Locks {
+        waits: &["Lock/tuple", "Lock/transactionid", "Lock/spectoken", "InnoDB row lock"],
+        words: "locks of rows",
+        lift: "the same locks spread over 100 times as many rows",
+    },
+    Locks {
+        waits: &[
+            "Lock/relation",
+            "Lock/extend",
+            "Lock/object",
+            "Waiting for table",
+            "Waiting for global",
+            "Waiting for schema",
+            "Table lock",
+            "System lock",
+        ],
+        words: "locks of whole tables",
+        lift: "statements that lock no whole table",
+    },
+    Locks {
+        waits: &["Lock/advisory", "Lock/userlock", "User lock"],
+        words: "locks that statements ask for by name",
+        lift: "statements that ask for no such locks",
+    },
+];
+
+/// What is changed where the locks are held by others.
+pub(super) const OTHERS_LET_GO: &str = "other sessions that do not hold the locks";
 
 /// How much more of a limit is tried.
 pub const MORE: f64 = 1.2;

@@ -29,7 +29,8 @@ pub(super) fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> O
         })
     };
     let among = |counts: &dyn Fn(Counts) -> bool| {
-        let known = rule.uses.iter().filter(|of| counts(of.counts)).filter_map(|of| used(means, ceilings, of));
+        let uses = rule.uses.iter().filter(|of| counts(of.counts) && is_about(means, of));
+        let known = uses.filter_map(|of| used(means, ceilings, of));
         known.reduce(|first, next| if first.part >= ALIKE * next.part || is_held(means, &first) { first } else { next })
     };
     let of_ours = |counts| counts == Counts::Always || (counts == Counts::WhereMostWait && is_first());
@@ -48,6 +49,11 @@ fn is_held(means: &Means<'_>, used: &Used) -> bool {
 
 /// Periods in which a quota of CPU was used up, in percent of those in which somebody wanted to run, from which on it held him back.
 const HELD_PERCENT: f64 = 25.0;
+
+/// Whether a use is about what the rule is about.
+fn is_about(means: &Means<'_>, of: &Use) -> bool {
+    of.unless.is_empty() || means.column(of.unless).is_none()
+}
 
 /// How far a ceiling is used, where both are known.
 pub(super) fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {

@@ -3,7 +3,7 @@
 use super::judged::{Found, Judged, Used, is_shown};
 use super::model::Model;
 use super::neighbours;
-use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, MACHINE_CPU};
+use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, Station};
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{format_significant, tenths};
 
@@ -45,7 +45,8 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
         }
         // Two limits of storage have the same waits.
-        let of_waits = waited(model, one).into_iter().chain(took(model, one));
+        let of_waits = waited(model, one).into_iter().chain(locks(model, one)).chain(took(model, one));
+        let of_waits = of_waits.chain(gathered(model, one));
         sentences.extend(of_waits.filter(|sentence| !sentences.contains(sentence)).collect::<Vec<_>>());
         if one.lift == FASTER_CORES {
             sentences.push("each session keeps a core busy, so more cores would not raise the rate".to_owned());
@@ -89,7 +90,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if *named == 0 {
         let most = found.iter().filter(|one| one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING));
         if let Some(one) = most.max_by(|a, b| a.waiting.unwrap_or(0.0).total_cmp(&b.waiting.unwrap_or(0.0))) {
-            sentences.extend(waited(model, one));
+            sentences.extend(waited(model, one).into_iter().chain(gathered(model, one)));
         }
         let asleep = model.means.column("sleeping").filter(|asleep| *asleep >= model.load.sessions / 2.0);
         sentences.extend(asleep.map(|asleep| {
@@ -101,6 +102,31 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         }));
     }
     sentences
+}
+
+/// What is known where there is not enough evidence for a verdict: what sessions did, and what each limit stood at.
+pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
+    let sessions = number(model.load.sessions);
+    let mut waits: Vec<(f64, &str)> = Vec::new();
+    for one in found {
+        let Some((waiting, what)) = one.waiting.zip(waited_for(one.rule.limit)) else { continue };
+        if waiting >= LEAST_WAITING && !waits.iter().any(|(_, known)| *known == what) {
+            waits.push((waiting.min(model.load.sessions), what));
+        }
+    }
+    waits.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let waits: Vec<String> = waits.iter().map(|(waiting, what)| format!("{} {what}", number(*waiting))).collect();
+    let waits = (!waits.is_empty()).then(|| format!("of {sessions} sessions, on average {}", waits.join(", ")));
+    let mut used: Vec<&Found> = found.iter().filter(|one| part_of(one) >= LEAST_USED).collect();
+    used.sort_by(|a, b| part_of(b).total_cmp(&part_of(a)));
+    used.dedup_by_key(|one| one.rule.limit);
+    let told = |one: &&Found| Some(stood(model, one, one.used.as_ref()?));
+    let used = used.iter().take(MOST_NAMES).filter_map(told);
+    waits.into_iter().chain(by_name(model)).chain(used).chain(beside(model)).collect()
+}
+
+fn part_of(one: &Found) -> f64 {
+    one.used.as_ref().map_or(0.0, |used| used.part)
 }
 
 /// The owner of the CPU.
@@ -209,8 +235,24 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let what = waited_for(one.rule.limit)?;
     // Sessions that are counted when somebody looks.
     let looks = model.means.chance(one.rule.waits).map(|_| format!(", in {} looks", model.means.looks()));
-    let sessions = number(model.load.sessions);
-    Some(format!("{} of {sessions} sessions {what} on average{}", number(waiting), looks.unwrap_or_default()))
+    // Counted one after the other, more may be seen to wait than there are.
+    let (waiting, sessions) = (number(waiting.min(model.load.sessions)), number(model.load.sessions));
+    Some(format!("{waiting} of {sessions} sessions {what} on average{}", looks.unwrap_or_default()))
+}
+
+/// Which locks sessions wait for, and who holds them.
+fn locks(model: &Model<'_>, one: &Found) -> Option<String> {
+    let (kind, _) = (one.rule.limit == LOCK_LIMIT).then(|| model.locks())??;
+    let holders = model.blocked().map(|(blocked, waiting)| {
+        if blocked < LEAST_WAITING {
+            ", which sessions of this run held".to_owned()
+        } else if blocked >= waiting - LEAST_WAITING {
+            ", which sessions of others held".to_owned()
+        } else {
+            format!(", which sessions of others held in {} % of the cases", number(100.0 * blocked / waiting))
+        }
+    });
+    Some(format!("they waited for {kind}{}", holders.unwrap_or_default()))
 }
 
 /// What sessions do that wait for a limit.
@@ -227,12 +269,29 @@ pub(super) fn waited_for(limit: &str) -> Option<&'static str> {
     })
 }
 
-/// How long an operation took, and how long while there was no need to wait.
-fn took(model: &Model<'_>, one: &Found) -> Option<String> {
-    let (what, ms, unthrottled) = model.latency(one.rule)?;
-    let against = unthrottled.map(|ms| format!(", against {} while at most half of the limit was used", number(ms)));
-    Some(format!("{what} took {} ms on average{}", number(ms), against.unwrap_or_default()))
+/// How long operations took, and how long while there was no need to wait.
+fn took(model: &Model<'_>, one: &Found) -> Vec<String> {
+    let told = |(what, ms, unthrottled): (&str, f64, Option<f64>)| {
+        let against =
+            unthrottled.map(|ms| format!(", against {} while at most half of the limit was used", number(ms)));
+        format!("{what} took {} ms on average{}", number(ms), against.unwrap_or_default())
+    };
+    model.latencies(one.rule).into_iter().map(told).collect()
 }
+
+/// That sessions which wait for the log wait for each other for most of that time.
+fn gathered(model: &Model<'_>, one: &Found) -> Option<String> {
+    let waits = one.rule.station() == Some(Station::Log) && one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING);
+    let flushed = model.flushed().filter(|part| waits && *part < MOSTLY_FLUSHED)?;
+    Some(format!(
+        "the log was written or synced in {} % of the time in which sessions waited for it; in the rest they waited for each other, as with \
+         commit_delay or other group commit",
+        number(100.0 * flushed)
+    ))
+}
+
+/// The part of the time with sessions that wait for the log from which it is the log itself that they wait for.
+const MOSTLY_FLUSHED: f64 = 0.7;
 
 /// Three digits, without zeros that say nothing.
 fn number(value: f64) -> String {

@@ -10,6 +10,7 @@ use super::reader::{Read, Reader, entries, find, float, integer};
 use crate::parameters::hint;
 use crate::step::kind::Steps;
 use crate::workload::custom::draw::is_variable;
+use crate::workload::custom::elsewhere::{self, Leaves};
 use crate::workload::custom::{ANY, Asked, CustomWorkload, Draw, Request, Text, text};
 
 /// Keys of a `[[request]]`, with a sentence for the documentation.
@@ -198,14 +199,17 @@ impl Reader<'_> {
         if text.texts().any(|sql| sql.len() > LONGEST_STATEMENT) {
             return self.fail(Some(item.span()), "a statement has at most 1 MB");
         }
-        let elsewhere = text.texts().find_map(text::writes_elsewhere).filter(|_| !own.existing);
-        if let Some(name) = elsewhere {
-            let what = if name.to_ascii_lowercase().starts_with("exec") {
-                format!("{name} runs a text, and what that names is not in the run's own place: it is")
-            } else {
-                format!("{name} is not in the run's own place, and")
+        if let Some(leaves) = text.texts().find_map(elsewhere::leaves).filter(|_| !own.existing) {
+            let what = match leaves {
+                Leaves::Names(name) => {
+                    format!("{name} is not in the run's own place, and this statement may change it")
+                }
+                Leaves::Runs(word) => format!(
+                    "{word} runs a text or a procedure of the server, which may change what is not the run's own"
+                ),
+                Leaves::Goes(words) => format!("{words} is not known to stay in the run's own place"),
             };
-            let problem = format!("{what} written to only with 'existing = true' and 'writes = true'");
+            let problem = format!("{what}: that takes 'existing = true' and 'writes = true'");
             return self.fail(Some(item.span()), problem);
         }
         Ok((text, times))

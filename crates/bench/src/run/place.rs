@@ -16,10 +16,10 @@ const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// How long a target may take to answer after an interrupt before it is left alone.
-pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+pub const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Removes the run's own place, unless its server is not waited for any more. A lease that still stands on it is the server's, which has not noticed our end yet.
-pub(crate) fn remove_own(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
+pub fn remove_own(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
     let unwaited = || Error::new(ErrorKind::Lost, "the server was not waited for any longer");
     if interrupt.is_silent() {
         return Err(unwaited());
@@ -37,7 +37,7 @@ fn remove_leaseless(database: &dyn Database, workspace: &Workspace) -> Result<()
 }
 
 /// Lets a lease fall; where the server is silent in a thread of its own, since that waits for an answer.
-pub(crate) fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
+pub fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
     if is_silent {
         let _ = std::thread::Builder::new().name("lease".to_owned()).spawn(move || drop(lease));
     }

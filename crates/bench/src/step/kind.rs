@@ -1,5 +1,6 @@
 //! What a kind of step is: a folder below this one with a [`StepKind`], and a line in a registry.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 
@@ -210,6 +211,16 @@ impl Known for Steps {
 /// Pages that hold this much content.
 pub fn pages(content: u64) -> u64 {
     content.saturating_add(content / 10 * 4)
+}
+
+/// Why a session's thread has no result: the reason, if there is one, as for a thread that could not be started.
+pub fn unfinished(why: Box<dyn Any + Send>) -> Error {
+    match why.downcast::<String>() {
+        Ok(why) => Error::new(ErrorKind::Statement, format!("the sessions could not work: {why}")).hint(
+            "ask for fewer sessions with --set sessions=..., or see 'ulimit -u' and the limit of the container's tasks",
+        ),
+        Err(_) => contradiction("a session ended unexpectedly"),
+    }
 }
 
 /// An engine that does not do what the test rests on: the figure would be wrong, so there is none.

@@ -1,8 +1,8 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -12,6 +12,7 @@ use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Resul
 
 use super::error::Errors;
 use super::patience::Patience;
+use super::qualify::OwnObjects;
 use super::token::{self, Source, Tokens};
 use super::url::{Authentication, Location};
 use super::wire::{Auth, Client, Encrypt, Endpoint, Fault, Login, Outcome, Wire};
@@ -67,6 +68,8 @@ pub(super) struct Connector {
     pub(super) loads: (u32, Option<bool>),
     /// True once rows were loaded by the bulk protocol in a request, whose time is measured.
     pub(super) measures_loads: Arc<AtomicBool>,
+    /// What definitions have made in their places beside tables.
+    pub(super) made: Arc<Mutex<OwnObjects>>,
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
     /// What is about to be made there is noted here.
@@ -134,7 +137,7 @@ impl Connector {
         let patience = Patience { clock: Arc::clone(clock), check, is_there: true, is_over: Arc::default() };
         let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
         let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
-        let measures_loads = Arc::default();
+        let (measures_loads, made) = (Arc::default(), Arc::default());
         Ok(Self {
             dial,
             clock,
@@ -145,6 +148,7 @@ impl Connector {
             drop_clean_buffers,
             loads,
             measures_loads,
+            made,
             errors,
             warnings,
             intents: credentials.intents.clone(),

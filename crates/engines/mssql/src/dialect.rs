@@ -64,6 +64,15 @@ fn quoted_by_parts(name: &str) -> String {
 }
 
 impl Dialect for MssqlDialect {
+    /// Outside of a transaction each statement is one. Rows are not counted to the client meanwhile.
+    fn insert_in_loop(&self, table: &Table, rows: u64) -> Option<String> {
+        let table = self.table(&table.name);
+        Some(format!(
+            "SET NOCOUNT ON; DECLARE @number bigint = 0; WHILE @number < {rows} BEGIN INSERT INTO {table} VALUES (1); \
+             SET @number = @number + 1; END; SET NOCOUNT OFF"
+        ))
+    }
+
     fn type_name(&self, kind: ColumnType) -> String {
         match kind {
             ColumnType::Bit => "bit".to_owned(),

@@ -4,7 +4,7 @@ use plimsoll_engine::target::register;
 use plimsoll_engine::{Engine, Target};
 
 use crate::ado;
-use crate::qualify::{KnownTables, changes_tables, first_write_keyword, qualify};
+use crate::qualify::{KnownTables, OwnObjects, changes_tables, first_write_keyword, qualify};
 use crate::url::Location;
 
 #[test]
@@ -44,7 +44,7 @@ fn statements() {
     let known = KnownTables::These(["t".to_owned(), "u".to_owned()].into());
     plimsoll_fuzz::Target::new("statements", 10_000).lines(corpus).words(words).texts(|sql| {
         for known in [&KnownTables::All, &known] {
-            let qualified = qualify(sql, "plimsoll_place", known);
+            let qualified = qualify(sql, "plimsoll_place", known, &OwnObjects::default());
             let without = |text: &str| text.replace("[plimsoll_place].", "");
             assert_eq!(without(&qualified), without(sql), "text is lost");
         }

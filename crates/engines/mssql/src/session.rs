@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
@@ -20,7 +20,7 @@ use super::counters;
 use super::dialect::{self, CALL, MssqlDialect};
 use super::inserts;
 use super::plan;
-use super::qualify::{self, KnownTables};
+use super::qualify::{self, KnownTables, OwnObjects};
 use super::sql;
 use super::wire::{Fault, Loading, Outcome, Wire};
 use plimsoll_engine::server::place::WORK;
@@ -41,6 +41,8 @@ pub(super) struct MssqlSession {
     access: RequestAccess,
     dialect: &'static MssqlDialect,
     known: KnownTables,
+    /// What else is there, for all sessions of the target.
+    made: Arc<Mutex<OwnObjects>>,
     /// Texts with the place in them, by the texts they were made from.
     qualified: HashMap<String, String>,
     /// The same by the numbers of requests.
@@ -69,6 +71,7 @@ impl MssqlSession {
             access,
             dialect: dialect::of(abilities.has(Ability::PreferParallelPlans)),
             known: KnownTables::All,
+            made: Arc::clone(&connector.made),
             qualified: HashMap::new(),
             requests: Vec::new(),
             abilities,
@@ -117,7 +120,12 @@ impl MssqlSession {
         }
         Ok(match self.qualified.entry(sql.to_owned()) {
             Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(qualify::qualify(sql, self.workspace.name(), &self.known)).clone(),
+            Entry::Vacant(new) => new
+                .insert({
+                    let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+                    qualify::qualify(sql, self.workspace.name(), &self.known, &made)
+                })
+                .clone(),
         })
     }
 
@@ -138,6 +146,10 @@ impl MssqlSession {
     fn change(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         let text = self.placed(sql)?;
         let changed = self.control.patiently(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
+        if qualify::changes_tables(sql) {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).by(sql);
+            self.qualified.clear();
+        }
         if self.access.existing && qualify::changes_tables(sql) {
             self.learn_tables()?;
         }
@@ -189,7 +201,12 @@ impl Session for MssqlSession {
         }
         for request in SingleRow::ALL {
             let (workspace, procedure) = (self.workspace.name(), request.procedure(table));
-            let body = qualify::qualify(&self.dialect.single_row(request, table), workspace, &KnownTables::All);
+            let body = qualify::qualify(
+                &self.dialect.single_row(request, table),
+                workspace,
+                &KnownTables::All,
+                &OwnObjects::default(),
+            );
             let name = sql::in_schema(workspace, &procedure);
             let words = [("workspace", workspace), ("procedure", procedure.as_str())];
             self.control.run_filled(sql::DROP_PROCEDURE, &words)?;

@@ -181,6 +181,8 @@ texts! {
     TABLE_IS_THERE "whether a table is there";
     SETTLE "settle a table";
     DROP_PROCEDURE "drop a procedure";
+    FOREIGN_KEYS "foreign keys of a schema";
+    DROP_FOREIGN_KEY "drop a foreign key";
     DROP_TABLE "drop a table";
     DROP_SCHEMA "drop a schema";
     COPIES "our databases";

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, why_not_ours, without_others};
-use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Value, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Row, Value, Workspace, WorkspaceKind, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -222,6 +222,11 @@ const PROCEDURE: &str = "SQL_STORED_PROCEDURE";
 /// What names of our procedures begin with.
 const PREFIX: &str = "plimsoll_";
 
+/// The two texts of a row.
+fn pair(row: &Row) -> Option<(String, String)> {
+    Some((text_of(row, 0)?, text_of(row, 1)?))
+}
+
 /// Drops the schema of a place with its tables and procedures. Only tables, and procedures with our prefix, are ours. If anything
 /// else is in the schema or refers to it, nothing is dropped.
 pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
@@ -231,7 +236,6 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
         return Err(foreign::<Control>(workspace, &reason));
     }
     let within = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
-    let pair = |row| Some((text_of(row, 0)?, text_of(row, 1)?));
     let (procedures, mut strangers): (Vec<_>, Vec<_>) =
         within.iter().filter_map(pair).partition(|(kind, name)| kind == PROCEDURE && name.starts_with(PREFIX));
     match control.rows(sql::DEPENDENTS, &[Value::Text(name)]) {
@@ -242,6 +246,11 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
     }
     let strangers: Vec<String> = strangers.iter().map(|(kind, name)| format!("{kind} {name}")).collect();
     without_others::<Control>(workspace, &strangers)?;
+    // Of all tables that refer to each other none could be the first.
+    let keys = control.rows(sql::FOREIGN_KEYS, &[Value::Text(name)])?;
+    for (table, key) in keys.iter().filter_map(pair) {
+        control.run_filled(sql::DROP_FOREIGN_KEY, &[("workspace", name), ("table", &table), ("key", &key)])?;
+    }
     // A table that can't be dropped leaves all that uses it.
     for table in control.names(sql::TABLES, &[Value::Text(name)])? {
         control.run_filled(sql::DROP_TABLE, &[("workspace", name), ("table", &table)])?;

@@ -26,10 +26,6 @@ pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Ve
         // There the others have the log's in them.
         Product::MySql => "Innodb_pages_written",
     };
-    let log = match (of(status, "Innodb_log_writes"), of(status, "Innodb_os_log_fsyncs")) {
-        (Some(writes), syncs) => Some(writes + syncs.unwrap_or(0.0)),
-        (None, _) => None,
-    };
     let direct = |value: Option<f64>| value.filter(|_| is_direct);
     [
         (Counter::CacheMissPages, of(status, "Innodb_pages_read")),
@@ -38,7 +34,8 @@ pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Ve
         (Counter::LogWriteBytes, of(status, "Innodb_os_log_written")),
         (Counter::DataReads, of(status, "Innodb_data_reads")),
         (Counter::DataWrites, of(status, writes)),
-        (Counter::LogWrites, log),
+        (Counter::LogWrites, of(status, "Innodb_log_writes")),
+        (Counter::LogSyncs, of(status, "Innodb_os_log_fsyncs")),
     ]
     .into_iter()
     .filter_map(|(metric, value)| Some((metric, value?)))
@@ -217,6 +214,23 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
     Some(values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect())
 }
 
+/// Of so many sessions of ours that wait for row locks, those that wait in the end for sessions of others, which wait for nobody
+/// themselves. Where both hold some, it is their part of the holders. `pairs` are who waits for whom. `None` if nobody holds them any more.
+pub(super) fn blocked_by_others(pairs: &[(u32, u32)], ours: &Ours, waiting: f64) -> Option<f64> {
+    let mut chain: Vec<u32> = pairs.iter().map(|(waits, _)| *waits).filter(|session| ours.contains(session)).collect();
+    let mut next = 0;
+    while let Some(session) = chain.get(next).copied() {
+        next += 1;
+        let holders = pairs.iter().filter(|(waits, _)| *waits == session).map(|(_, holds)| *holds);
+        let new: Vec<u32> = holders.filter(|holds| !chain.contains(holds)).collect();
+        chain.extend(new);
+    }
+    let holders: BTreeSet<u32> =
+        chain.into_iter().filter(|session| pairs.iter().all(|(waits, _)| waits != session)).collect();
+    let others = holders.iter().filter(|session| !ours.contains(session)).count();
+    (!holders.is_empty()).then(|| waiting * others as f64 / holders.len() as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,7 +260,7 @@ mod tests {
         ]);
         let (maria, mysql) = (counters(&status, Product::MariaDb, true), counters(&status, Product::MySql, false));
         assert_eq!((find(&maria, Counter::DataWrites), find(&mysql, Counter::DataWrites)), (Some(9.0), Some(5.0)));
-        assert_eq!(find(&maria, Counter::LogWrites), Some(5.0));
+        assert_eq!((find(&maria, Counter::LogWrites), find(&maria, Counter::LogSyncs)), (Some(3.0), Some(2.0)));
         assert_eq!((find(&maria, Counter::DeviceReadBytes), find(&mysql, Counter::DeviceReadBytes)), (Some(7.0), None));
         assert_eq!(find(&maria, Counter::CacheMissPages), None);
     }
@@ -277,6 +291,19 @@ mod tests {
         // Restarted.
         assert_eq!(next(3, [0, 0, 0], 1), Some(41.0));
         assert_eq!(next(5, [0, 0, 0], 2), Some(43.0));
+    }
+
+    #[test]
+    fn who_holds_a_lock_is_at_the_end_of_those_that_wait() {
+        let ours = Ours::from([1, 2, 3]);
+        let blocked = |pairs: &[(u32, u32)]| blocked_by_others(pairs, &ours, 2.0);
+        assert_eq!(blocked(&[(1, 2), (3, 2), (3, 1)]), Some(0.0));
+        // Two wait for one another, and he for a stranger.
+        assert_eq!(blocked(&[(1, 2), (2, 9), (1, 9)]), Some(2.0));
+        assert_eq!(blocked(&[(1, 2), (3, 9)]), Some(1.0));
+        // Strangers among themselves; a stranger who waits for us.
+        assert_eq!((blocked(&[(8, 9)]), blocked(&[(1, 8), (8, 3)])), (None, Some(0.0)));
+        assert_eq!(blocked(&[(1, 2), (2, 1)]), None, "until the server finds the deadlock");
     }
 
     #[test]

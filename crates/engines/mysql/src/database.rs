@@ -7,8 +7,9 @@ use plimsoll_engine::process;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
-    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
-    Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus, Workspaces,
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Moves, RequestAccess,
+    Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus,
+    Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -137,6 +138,10 @@ impl Telemetry for MySqlDatabase {
         let connection = self.connector.connect(CONTROL).ok();
         let pid = connection.and_then(|mut connection| counters::process_of(&mut connection, self.connector.loopback));
         pid.into_iter().collect()
+    }
+
+    fn folders(&self) -> Folders {
+        Folders { data: self.server.data_directory.clone(), log: self.server.log_directory.clone() }
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {

@@ -64,6 +64,8 @@ pub(super) struct Described {
     pub(super) facts: ServerFacts,
     /// Where tables are, for a server on this machine.
     pub(super) data_directory: Option<PathBuf>,
+    /// Where its redo log is, likewise.
+    pub(super) log_directory: Option<PathBuf>,
     /// What its settings hold it to.
     pub(super) ceilings: Vec<Ceiling>,
 }
@@ -101,7 +103,12 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let lowers_names = connection.ask_one(text("case of names"))?.as_deref() == Some("1");
     let facts = ServerFacts { page_bytes, way, is_direct, lowers_names };
     let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
-    Ok(Described { description, facts, data_directory, ceilings: ceilings(connection) })
+    let log_directory = data_directory.as_ref().and_then(|data| {
+        // Mostly "./", below the other.
+        let log = connection.ask_one(text("log directory")).ok()??;
+        Some(data.join(log)).filter(|path| path.is_dir())
+    });
+    Ok(Described { description, facts, data_directory, log_directory, ceilings: ceilings(connection) })
 }
 
 fn rest_before_reuse(old_blocks_ms: Option<&String>) -> Duration {

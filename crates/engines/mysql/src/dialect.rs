@@ -52,6 +52,14 @@ const TYPES: [(&str, &str); 6] = [
 ];
 
 impl Dialect for MySqlDialect {
+    /// Each statement of a block is a transaction of its own while the session commits by itself. MySQL has blocks in procedures only.
+    fn insert_in_loop(&self, table: &Table, rows: u64) -> Option<String> {
+        let table = self.table(&table.name);
+        (self.0 == Product::MariaDb).then(|| {
+            format!("BEGIN NOT ATOMIC FOR number IN 1 .. {rows} DO INSERT INTO {table} VALUES (1); END FOR; END")
+        })
+    }
+
     fn type_name(&self, kind: ColumnType) -> String {
         match kind {
             ColumnType::Bit => "boolean".to_owned(),

@@ -10,13 +10,15 @@ use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitClass, WaitRow,
 
 use super::connect::Connector;
 use super::connection::{Connection, Rows};
-use super::counter_queries::{self, Beside, Follow, Status, TIMER};
+use super::counter_queries::{self, Beside, Follow, Ours, Status, TIMER};
 use super::counters;
 use super::describe::ServerFacts;
 use super::product::Product;
 use super::statements::text;
 
 const NAME: &str = "plimsoll sampler";
+/// What waits for row locks are called, which have no state of their own.
+const ROW_LOCK: &str = "InnoDB row lock";
 /// The redo log among files.
 const REDO_LOG: &str = "redo log";
 /// How long a server may keep silent before it is given up until the next reading.
@@ -100,9 +102,32 @@ impl ServerSampler {
                 pending_reads: counter_queries::of(status, "Innodb_data_pending_reads").unwrap_or(0.0),
             };
             self.seen = counter_queries::waits(&rows, &ours, own);
-            put(readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
+            let gauges = counter_queries::gauges(&rows, &ours, beside).unwrap_or_default();
+            put(readings, &gauges, window);
+            if !gauges.is_empty() {
+                let blocked = self.blocked(product, &ours, beside.row_locks[0])?;
+                put(
+                    readings,
+                    &blocked
+                        .map(|sessions| (Counter::SessionsBlockedByOthers, sessions))
+                        .into_iter()
+                        .collect::<Vec<_>>(),
+                    window,
+                );
+            }
         }
         Ok(())
+    }
+
+    /// How many of our sessions wait for row locks of others' sessions, of so many that wait. The waits get their name.
+    fn blocked(&mut self, product: Product, ours: &Ours, waiting: f64) -> Result<Option<f64>> {
+        if waiting <= 0.0 {
+            return Ok(Some(0.0));
+        }
+        self.seen.push((ROW_LOCK.to_owned(), waiting));
+        let Some((rows, _)) = self.rows(product.text("holders of row locks"))? else { return Ok(None) };
+        let pairs = rows.iter().filter_map(|row| Some((number(row, 0)? as u32, number(row, 1)? as u32)));
+        Ok(counter_queries::blocked_by_others(&pairs.collect::<Vec<_>>(), ours, waiting))
     }
 
     /// Rows of an answer with their window; none if the server refuses it.
@@ -135,7 +160,6 @@ fn seconds(row: &[Option<String>], count: usize, timer: usize) -> Option<f64> {
 /// What a row of the statement "files" counts.
 fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     let is_data = number(row, 0) == Some(1.0);
-    let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
     let values = if is_data {
         vec![
             (Counter::DataReads, number(row, 1)),
@@ -146,8 +170,10 @@ fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     } else {
         // What else is done to a log than to write it is mostly to sync it.
         vec![
-            (Counter::LogWrites, sum(number(row, 3), number(row, 5))),
-            (Counter::LogWriteStallSeconds, sum(seconds(row, 3, 4), seconds(row, 5, 6))),
+            (Counter::LogWrites, number(row, 3)),
+            (Counter::LogWriteStallSeconds, seconds(row, 3, 4)),
+            (Counter::LogSyncs, number(row, 5)),
+            (Counter::LogSyncStallSeconds, seconds(row, 5, 6)),
         ]
     };
     values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
@@ -270,7 +296,7 @@ mod tests {
             ]
         );
         let untimed = file_values(&row(&["0", "0", "0", "5", "0", "3", "0"]));
-        assert_eq!(untimed, [(Counter::LogWrites, 8.0)]);
+        assert_eq!(untimed, [(Counter::LogWrites, 5.0), (Counter::LogSyncs, 3.0)]);
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub(super) fn sources(version: u32) -> Vec<Source> {
         Late(Counter::DataWrites),
         Late(Counter::DataWriteStallSeconds),
     ];
+    let log = &[
+        Late(Counter::LogWrites),
+        Late(Counter::LogWriteStallSeconds),
+        Late(Counter::LogSyncs),
+        Late(Counter::LogSyncStallSeconds),
+    ];
     // Pages that sessions write are counted by the checkpointer.
     let written: &[Column] = &[Fresh(Counter::DataWrites)];
     let (database, files) = if version < IO_VERSION { (database, written) } else { (&database[..3], files) };
@@ -49,7 +55,7 @@ pub(super) fn sources(version: u32) -> Vec<Source> {
         ("counters of the database", database),
         ("position of the log", &[Fresh(Counter::LogWriteBytes)]),
         ("data files", files),
-        ("writes of the log", &[Late(Counter::LogWrites), Late(Counter::LogWriteStallSeconds)]),
+        ("writes of the log", log),
     ];
     all.into_iter().filter_map(|(name, columns)| Some(Source { sql: sql_for(name, version)?, columns })).collect()
 }
@@ -62,6 +68,11 @@ pub(super) fn writers(version: u32) -> Option<&'static str> {
 /// What sessions and their parallel workers do now, of all databases.
 pub(super) fn activity() -> &'static str {
     sql("what sessions do")
+}
+
+/// Who holds the locks that our sessions wait for.
+pub(super) fn holders() -> &'static str {
+    sql("holders of locks")
 }
 
 /// Waits of a type, by the beginnings of their names; the first that fits counts. `None`: such a session is not counted, as its
@@ -81,19 +92,29 @@ const WAITS: [(&str, &[&str], Option<Counter>); 11] = [
     ("", &[""], Some(Counter::SessionsWaitingForOthers)),
 ];
 
+/// Whether a session that waits so writes or syncs the log itself.
+pub(super) fn flushes(kind: &str, event: &str) -> bool {
+    kind == "IO"
+        && event.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case("wal"))
+        && gauge_of(kind, event) == LOG
+}
+
+const LOG: Option<Counter> = Some(Counter::SessionsWritingLog);
+
 /// What a session with this state and wait counts as; `None` if it is not counted.
 pub(super) fn gauge(state: Option<&str>, wait: Option<(&str, &str)>) -> Option<Counter> {
     match (state?, wait) {
         ("active" | "fastpath function call", None) => Some(Counter::SessionsOnCpu),
-        ("active" | "fastpath function call", Some((kind, event))) => {
-            let begins = |name: &&str| event.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
-            let fits =
-                |(of, names, _): &&(&str, &[&str], _)| (of.is_empty() || *of == kind) && names.iter().any(begins);
-            WAITS.iter().find(fits)?.2
-        }
+        ("active" | "fastpath function call", Some((kind, event))) => gauge_of(kind, event),
         ("idle in transaction" | "idle in transaction (aborted)", _) => Some(Counter::SessionsWaitingForClients),
         _ => None,
     }
+}
+
+fn gauge_of(kind: &str, event: &str) -> Option<Counter> {
+    let begins = |name: &&str| event.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    let fits = |(of, names, _): &&(&str, &[&str], _)| (of.is_empty() || *of == kind) && names.iter().any(begins);
+    WAITS.iter().find(fits)?.2
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use plimsoll_engine::process;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
-    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
-    Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Moves, RequestAccess,
+    Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
     WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
@@ -151,6 +151,12 @@ impl Telemetry for PostgresDatabase {
         let connection = self.connector.connect(CONTROL).ok();
         let postmaster = connection.and_then(|mut own| counters::postmaster(&mut own, self.connector.loopback));
         postmaster.into_iter().collect()
+    }
+
+    fn folders(&self) -> Folders {
+        // The log may be elsewhere by a link, which the system follows.
+        let log = self.server.data_directory.as_ref().map(|directory| directory.join("pg_wal"));
+        Folders { data: self.server.table_directory.clone(), log }
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {

@@ -1,11 +1,18 @@
 //! PostgreSQL's SQL, as far as it differs.
 
-use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, Table};
 
 #[derive(Debug)]
 pub(super) struct PostgresDialect;
 
 impl Dialect for PostgresDialect {
+    fn insert_in_loop(&self, table: &Table, rows: u64) -> Option<String> {
+        let table = self.table(&table.name);
+        Some(format!(
+            "DO $loop$ BEGIN FOR number IN 1..{rows} LOOP INSERT INTO {table} VALUES (1); COMMIT; END LOOP; END $loop$"
+        ))
+    }
+
     fn type_name(&self, kind: ColumnType) -> String {
         match kind {
             ColumnType::Bit => "boolean".to_owned(),

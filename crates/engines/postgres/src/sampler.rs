@@ -62,7 +62,7 @@ impl ServerSampler {
     }
 
     fn questions(&self) -> impl Iterator<Item = &'static str> {
-        self.sources.iter().map(|source| source.sql).chain([counter_queries::activity()])
+        self.sources.iter().map(|source| source.sql).chain([counter_queries::activity(), counter_queries::holders()])
     }
 
     /// The connection. A new one has its questions prepared; those that this server or user has no answer to fail each time, and
@@ -96,6 +96,22 @@ impl ServerSampler {
             self.published_at = Some(now);
         }
         self.own_commits += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+    }
+
+    /// How many of our sessions wait for a lock of somebody else. Where both hold some, it is their part of the holders.
+    fn blocked(&mut self, activity: &Activity, window: Window) -> Option<Reading> {
+        let waiting = activity.waiting_for_locks()?;
+        let metric = Counter::SessionsBlockedByOthers;
+        if waiting <= 0.0 {
+            return Some(Reading { metric, value: 0.0, window });
+        }
+        let last = self.sources.len() + 1;
+        let answers = self.ask(last..last + 1).ok()?;
+        self.count(&answers);
+        let holders = answers.first()?.as_ref().ok()?.first()?;
+        let (others, all): (f64, f64) = (holders.get(0)?, holders.get(1)?);
+        // They may be gone by then.
+        (all > 0.0).then(|| Reading { metric, value: waiting * others / all, window })
     }
 
     /// Asks the prepared questions. The connection is given up when it fails, or when the server says that it goes away.
@@ -139,6 +155,7 @@ impl Sampler for ServerSampler {
         }
         if let Some(activity) = activity {
             readings.extend(activity.readings(window));
+            readings.extend(self.blocked(&activity, window));
             self.seen = activity.waits;
         }
         Ok(readings)
@@ -157,7 +174,7 @@ impl Sampler for ServerSampler {
         };
         self.count(&answers);
         let activity = answers.first().and_then(|answer| answer.as_ref().ok()).map(|rows| Activity::of(rows))?;
-        let readings = activity.readings(window).collect();
+        let readings = activity.readings(window).chain(self.blocked(&activity, window)).collect();
         self.seen = activity.waits;
         Some(Ok(readings))
     }
@@ -207,6 +224,8 @@ struct Activity {
     gauges: Option<[f64; GAUGES.len()]>,
     /// Sessions of others that are at work; `None` likewise.
     others: Option<f64>,
+    /// Those of ours that write or sync the log themselves; known as `gauges` are.
+    flushing: f64,
     late: f64,
     /// What those of ours that work on a statement wait for: kind and event.
     waits: Vec<(String, f64)>,
@@ -215,7 +234,7 @@ struct Activity {
 impl Activity {
     fn of(rows: &[Texts]) -> Self {
         let (mut gauges, mut others, mut late) = (Some([0.0; GAUGES.len()]), Some(0.0), 0.0);
-        let mut waits = Vec::new();
+        let (mut waits, mut flushing) = (Vec::new(), 0.0);
         for row in rows {
             let (is_ours, is_hidden) = (row.is_true(0), row.is_true(1));
             let count = row.get(5).unwrap_or(0.0);
@@ -223,6 +242,9 @@ impl Activity {
             let gauge = counter_queries::gauge(row.text(2), row.text(3).zip(row.text(4)));
             if let Some((kind, event)) = row.text(3).zip(row.text(4)).filter(|_| is_ours && gauge.is_some()) {
                 waits.push((format!("{kind}/{event}"), count));
+                if counter_queries::flushes(kind, event) {
+                    flushing += count;
+                }
             }
             match gauge {
                 _ if is_hidden && is_ours => gauges = None,
@@ -237,13 +259,20 @@ impl Activity {
                 _ => {}
             }
         }
-        Self { gauges, others, late, waits }
+        Self { gauges, others, flushing, late, waits }
+    }
+
+    /// Sessions of ours that wait for locks of the engine's list of locks.
+    fn waiting_for_locks(&self) -> Option<f64> {
+        let place = GAUGES.iter().position(|gauge| *gauge == Counter::SessionsWaitingForLocks)?;
+        Some(self.gauges?[place])
     }
 
     fn readings(&self, window: Window) -> impl Iterator<Item = Reading> + use<> {
         let values = GAUGES.into_iter().zip(self.gauges.into_iter().flatten());
         let others = self.others.map(|others| (Counter::SessionsOfOthers, others));
-        values.chain(others).map(move |(metric, value)| Reading { metric, value, window })
+        let flushing = self.gauges.map(|_| (Counter::SessionsFlushingLog, self.flushing));
+        values.chain(others).chain(flushing).map(move |(metric, value)| Reading { metric, value, window })
     }
 }
 
@@ -272,11 +301,11 @@ mod tests {
         let gauges = Some([3.0, 2.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
         let waits =
             [("IO/DataFileRead", 2.0), ("Client/ClientRead", 4.0)].map(|(name, count)| (name.to_owned(), count));
-        assert_eq!(activity, Activity { gauges, others: Some(11.0), late: 4.0, waits: waits.into() });
-        assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 8);
+        assert_eq!(activity, Activity { gauges, others: Some(11.0), flushing: 0.0, late: 4.0, waits: waits.into() });
+        assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 9);
         assert_eq!(
             Activity::of(&[]),
-            Activity { gauges: Some([0.0; 7]), others: Some(0.0), late: 0.0, waits: Vec::new() }
+            Activity { gauges: Some([0.0; 7]), others: Some(0.0), flushing: 0.0, late: 0.0, waits: Vec::new() }
         );
     }
 

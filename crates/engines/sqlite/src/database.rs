@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use plimsoll_engine::process;
 use plimsoll_engine::{
-    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Moves, RequestAccess,
-    Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus,
-    Workspaces,
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Folders, Lease, Moves,
+    RequestAccess, Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    WorkspaceStatus, Workspaces,
 };
 
 use super::errors::{from_io, from_sqlite};
@@ -116,7 +116,12 @@ impl Sessions for SqliteDatabase {
 }
 
 /// A session works in its own thread and counts for itself.
-impl Telemetry for SqliteDatabase {}
+impl Telemetry for SqliteDatabase {
+    fn folders(&self) -> Folders {
+        let folder = || self.modelled.is_none().then(|| self.location.folder().to_owned());
+        Folders { data: folder(), log: folder() }
+    }
+}
 
 impl Moves for SqliteDatabase {
     fn transfer(&self, _run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {

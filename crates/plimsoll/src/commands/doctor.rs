@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_bench::run::needs;
+use plimsoll_bench::run::place::{ANSWER_PATIENCE, give_back, remove_own};
 use plimsoll_bench::{Definition, Interrupt, definition};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{Capability, ClaimMode, Database, Need, Result, WeakIsolation, Workspace, process};
@@ -18,6 +19,7 @@ use crate::failure::Failure;
 use crate::intents::known;
 use crate::printer::Printer;
 use crate::settings::Settings;
+use crate::signals;
 
 /// Checks the machine, and the target if there is one.
 pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
@@ -35,15 +37,23 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     store?;
     if let Some(url) = &options.target {
         let target = engines::parse(url, printer)?;
-        let opened = engines::open(&target, &options.access, &known(settings, printer), &Interrupt::default(), printer);
+        let interrupt = Interrupt::default();
+        signals::listen(&interrupt, printer)?;
+        let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);
         let database = opened.database?;
         let mut findings = Findings::default();
-        let outcome = findings.target(database.as_ref());
+        let outcome = findings.target(database.as_ref(), &interrupt);
         printer.result(&format!("\n{}\n{}", target.display(), findings.text()));
         // What is missing has a line already.
         let said: Vec<String> = database.capabilities().iter().filter_map(Capability::warning).collect();
         for warning in database.description().warnings.iter().filter(|warning| !said.contains(*warning)) {
             printer.warning(warning);
+        }
+        if let Some(code) = signals::exit_code(&interrupt) {
+            if let Some(owed) = interrupt.owed() {
+                printer.warning(&owed);
+            }
+            return Ok(code);
         }
         outcome?;
     }
@@ -159,7 +169,7 @@ impl Findings {
         self.line(enough, "temporary files", &detail.unwrap_or_default(), "less than 1 GB: the demo needs that much");
     }
 
-    fn target(&mut self, database: &dyn Database) -> Result<()> {
+    fn target(&mut self, database: &dyn Database, interrupt: &Interrupt) -> Result<()> {
         let description = database.description();
         self.line(true, "server", &format!("{} {}", description.engine, description.version), "");
         if let Some(server) = self.lines.last_mut() {
@@ -187,7 +197,7 @@ impl Findings {
         let detail = format!("{} without a lease, {} in use{more}", leftovers.len(), in_use.len());
         self.line(true, "workspaces", &detail, "");
         let capabilities = database.capabilities();
-        let tried = try_workspace(database);
+        let tried = try_workspace(database, interrupt);
         let met = tried.as_ref().map_or(&[][..], |tried| &tried.met);
         for capability in &capabilities {
             self.capability(capability, met);
@@ -236,19 +246,32 @@ struct Tried {
     checkpoint: bool,
 }
 
-/// The proof that runs are possible: makes a workspace, and removes it again. Another doctor at the same target has another process.
-fn try_workspace(database: &dyn Database) -> Result<Tried> {
-    let workspace = Workspace::run(&format!("doctor{:x}", std::process::id()))?;
+/// The proof that runs are possible: makes a workspace, and removes it again. What stays after an interrupt is owed.
+fn try_workspace(database: &dyn Database, interrupt: &Interrupt) -> Result<Tried> {
+    interrupt.check()?;
+    let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
+    let workspace = Workspace::run(&uuid::Uuid::now_v7().simple().to_string())?;
+    let owed = format!("what was made at the target ({workspace}) is not removed; 'plimsoll clean' does it later");
+    interrupt.owe(Some(owed));
     let lease = database.claim(&workspace, ClaimMode::Exclusive)?;
-    let tried = try_session(database, &workspace);
-    drop(lease);
-    database.remove(&workspace)?;
+    let tried = try_session(database, &workspace, interrupt);
+    let is_silent = interrupt.settle_silence(|| database.answers(ANSWER_PATIENCE));
+    interrupt.shield();
+    if let Some(lease) = lease {
+        give_back(lease, is_silent);
+    }
+    let removed = remove_own(database, &workspace, interrupt);
+    drop(pulse);
+    removed?;
+    interrupt.owe(None);
     tried
 }
 
-fn try_session(database: &dyn Database, workspace: &Workspace) -> Result<Tried> {
+fn try_session(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<Tried> {
     use Counter::{CacheMissPages, DeviceReadBytes, EngineCpuSeconds, LogWriteBytes};
     let mut session = database.session(workspace, workspace)?;
+    let _watched = interrupt.watch(session.canceller());
+    interrupt.check()?;
     let counters = [CacheMissPages, DeviceReadBytes, EngineCpuSeconds, LogWriteBytes].map(Need::Counted);
     let met = needs::met(database, session.as_mut(), &[&counters[..], &[Need::TableSizes]].concat())?;
     Ok(Tried { met, checkpoint: session.checkpoint()? })

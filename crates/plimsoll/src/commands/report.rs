@@ -109,7 +109,9 @@ fn spare_database(path: &Path) -> Result<(), Failure> {
     // What lies beside one is a part of it: its log has what was kept last.
     let text = path.as_os_str().to_string_lossy();
     let whole = ["-wal", "-shm", "-journal"].into_iter().find_map(|end| text.strip_suffix(end));
-    let database = [Some(&*text), whole].into_iter().flatten().find(|path| is_database(Path::new(path)));
+    let locked = text.strip_suffix(".lock").map(|place| format!("{place}.db"));
+    let parts = [Some(&*text), whole, locked.as_deref()];
+    let database = parts.into_iter().flatten().find(|path| is_database(Path::new(path)));
     let reason = match database {
         Some(database) if database == text => format!("{text} is an SQLite database, which a report would overwrite"),
         Some(database) => format!("{text} is a part of the SQLite database {database}, which a report would overwrite"),

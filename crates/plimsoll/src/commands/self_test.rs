@@ -1,6 +1,8 @@
 //! `plimsoll doctor URL --self-test`: which statements of the engine work at a target, on the screen and as a file to be sent.
 
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_bench::self_test::{Options, self_test as test};
@@ -31,6 +33,7 @@ pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Pri
     }
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
+    let _bound = bounded(&interrupt);
     let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);
     let database = opened.database?;
     let wanted =
@@ -51,4 +54,22 @@ pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Pri
         None => printer.remark("--verbose shows all that was tried, and --report FILE writes it without your names"),
     }
     Ok(signals::exit_code(&interrupt).unwrap_or_else(|| tested.record.exit_code()))
+}
+
+/// After so long all lines to the server are broken, so that all of it ends within two minutes, whatever was asked and whoever is silent.
+const LONGEST: Duration = Duration::from_secs(112);
+
+/// Ends what is still waited for at a server after [`LONGEST`], unless what this gives is dropped before.
+fn bounded(interrupt: &Interrupt) -> Sender<()> {
+    let (done, is_done) = channel::<()>();
+    let interrupt = interrupt.clone();
+    let watch = move || {
+        // Nothing is ever sent: the sender goes when the work is done.
+        if matches!(is_done.recv_timeout(LONGEST), Err(RecvTimeoutError::Timeout)) {
+            interrupt.hurry(Duration::ZERO);
+        }
+    };
+    // Without a thread for it the work takes as long as it takes.
+    let _ = std::thread::Builder::new().name("self-test".to_owned()).spawn(watch);
+    done
 }

@@ -1,6 +1,7 @@
 //! The report of one run of any subject: what was delivered, what bound it, how steady it was, under which conditions.
 
 use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::run::NOT_AVAILABLE;
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
@@ -79,7 +80,11 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
 /// All warnings about a run, and those that change no figure.
 pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
     let (client, unsteady) = doubts(record, steady);
-    let own = client.into_iter().chain(record.warnings.iter().map(|text| plain(text))).chain(unsteady);
+    // What happened in this run comes before what the target never shows.
+    let (always, happened): (Vec<&String>, Vec<&String>) =
+        record.warnings.iter().partition(|text| text.contains(NOT_AVAILABLE));
+    let texts = |texts: Vec<&String>| texts.into_iter().map(|text| plain(text)).collect::<Vec<_>>();
+    let own = client.into_iter().chain(texts(happened)).chain(unsteady).chain(texts(always));
     let host = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
     // In virtual time the client's machine changes no figure.
     if record.clock == "virtual" { [own.collect(), host.collect()] } else { [own.chain(host).collect(), Vec::new()] }

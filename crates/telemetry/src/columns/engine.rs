@@ -15,20 +15,22 @@ enum Make {
     Rate(Counter, f64),
     /// Growth of a sum for each by which a count grew, times this.
     Each(Counter, Counter, f64),
+    /// Growth of two sums together a second.
+    Both(Counter, Counter),
     /// As it was said at the end.
     Now(Counter),
     /// What was to be seen in the moment of the end.
     Seen(Counter),
 }
 
-use Make::{Each, Now, Rate, Seen};
+use Make::{Both, Each, Now, Rate, Seen};
 
 const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 29] = [
+const COLUMNS: [(&str, &str, &[Make]); 33] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -39,6 +41,7 @@ const COLUMNS: [(&str, &str, &[Make]); 29] = [
     ("data_reads", "1/s", &[Rate(Counter::DataReads, 1.0)]),
     ("data_writes", "1/s", &[Rate(Counter::DataWrites, 1.0)]),
     ("log_writes", "1/s", &[Rate(Counter::LogWrites, 1.0)]),
+    ("log_syncs", "1/s", &[Rate(Counter::LogSyncs, 1.0)]),
     ("device_read_rate", "MB/s", &[Rate(Counter::DeviceReadBytes, PER_MB)]),
     ("device_write_rate", "MB/s", &[Rate(Counter::DeviceWriteBytes, PER_MB)]),
     ("log_write_rate", "MB/s", &[Rate(Counter::LogWriteBytes, PER_MB)]),
@@ -47,6 +50,7 @@ const COLUMNS: [(&str, &str, &[Make]); 29] = [
     ("data_read_latency", "ms", &[Each(Counter::DataReadStallSeconds, Counter::DataReads, 1e3)]),
     ("data_write_latency", "ms", &[Each(Counter::DataWriteStallSeconds, Counter::DataWrites, 1e3)]),
     ("log_write_latency", "ms", &[Each(Counter::LogWriteStallSeconds, Counter::LogWrites, 1e3)]),
+    ("log_sync_latency", "ms", &[Each(Counter::LogSyncStallSeconds, Counter::LogSyncs, 1e3)]),
     ("waiting_for_log_governor", "sessions", &[Rate(Counter::LogRateGovernorWaitSeconds, 1.0)]),
     (
         "waiting_for_log_write",
@@ -54,11 +58,17 @@ const COLUMNS: [(&str, &str, &[Make]); 29] = [
         &[Rate(Counter::LogWriteWaitSeconds, 1.0), Seen(Counter::SessionsWritingLog)],
     ),
     (
+        "flushing_log",
+        "sessions",
+        &[Seen(Counter::SessionsFlushingLog), Both(Counter::LogWriteStallSeconds, Counter::LogSyncStallSeconds)],
+    ),
+    (
         "waiting_for_data_read",
         "sessions",
         &[Rate(Counter::DataReadWaitSeconds, 1.0), Seen(Counter::SessionsReadingData)],
     ),
     ("waiting_for_lock", "sessions", &[Rate(Counter::LockWaitSeconds, 1.0), Seen(Counter::SessionsWaitingForLocks)]),
+    ("blocked_by_others", "sessions", &[Seen(Counter::SessionsBlockedByOthers)]),
     ("waiting_for_turn", "sessions", &[Rate(Counter::WriteTurnWaitSeconds, 1.0)]),
     (
         "waiting_for_client",
@@ -75,13 +85,15 @@ const COLUMNS: [(&str, &str, &[Make]); 29] = [
 impl Make {
     /// The value of an interval, where it is known.
     fn value(self, before: &[Reading], after: &[Reading]) -> Option<f64> {
+        let rate = |metric| {
+            let (old, new) = (find(before, metric)?, find(after, metric)?);
+            let seconds = new.window.end.since(old.window.end).as_secs_f64();
+            let growth = new.value - old.value;
+            (seconds > 0.0 && growth >= 0.0).then(|| growth / seconds)
+        };
         match self {
-            Rate(metric, times) => {
-                let (old, new) = (find(before, metric)?, find(after, metric)?);
-                let seconds = new.window.end.since(old.window.end).as_secs_f64();
-                let growth = new.value - old.value;
-                (seconds > 0.0 && growth >= 0.0).then(|| growth / seconds * times)
-            }
+            Rate(metric, times) => Some(rate(metric)? * times),
+            Both(one, other) => Some(rate(one)? + rate(other)?),
             Each(sum, count, times) => {
                 let grown = |metric| Some(find(after, metric)?.value - find(before, metric)?.value);
                 let (sum, count) = (grown(sum)?, grown(count)?);
@@ -181,7 +193,7 @@ pub(super) fn gaps(looks: &[&Look], from: Moment) -> Vec<SampleGap> {
 fn backwards(before: &[Reading], after: &[Reading]) -> Option<String> {
     let cumulative = COLUMNS.iter().flat_map(|(_, _, makes)| makes.iter()).flat_map(|make| match *make {
         Rate(metric, _) => [Some(metric), None],
-        Each(sum, count, _) => [Some(sum), Some(count)],
+        Each(one, other, _) | Both(one, other) => [Some(one), Some(other)],
         Now(_) | Seen(_) => [None, None],
     });
     let fell = |metric: &Counter| matches!((find(before, *metric), find(after, *metric)), (Some(old), Some(new)) if new.value < old.value);

@@ -1,11 +1,13 @@
-//! Columns of what the machine said: its CPUs, the disk that was busiest, its network, and the CPU of the server and of ourselves.
+//! Columns of what the machine said: its CPUs, the devices of the data and of the log, its network, and the CPU of the server and of
+//! ourselves.
 
 use plimsoll_measurement::SampleColumn;
 
 use super::pieces::column;
-use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, Limit, Scope};
+use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, Limit};
 use crate::host::Snapshot;
 use crate::look::Look;
+use crate::placed::{self, DISK, Devices};
 
 /// The name of the group of our own process.
 pub const CLIENT: &str = "client";
@@ -16,15 +18,16 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 type Of<T> = (&'static str, &'static str, fn(&T) -> Option<f64>);
 
-const DISK: [Of<DiskDelta>; 8] = [
-    ("disk_busy", "%", |disk| disk.utilisation_percent),
-    ("disk_reads", "1/s", |disk| disk.read_iops),
-    ("disk_writes", "1/s", |disk| disk.write_iops),
-    ("disk_read_rate", "MB/s", |disk| Some(disk.read_bytes_per_second? * PER_MB)),
-    ("disk_write_rate", "MB/s", |disk| Some(disk.write_bytes_per_second? * PER_MB)),
-    ("disk_queue", "requests", |disk| disk.mean_queue),
-    ("disk_read_latency", "ms", |disk| disk.read_await_ms),
-    ("disk_write_latency", "ms", |disk| disk.write_await_ms),
+/// What is told of a device, each behind [`DISK`] or [`LOG_DISK`].
+const OF_DISK: [Of<DiskDelta>; 8] = [
+    ("busy", "%", |disk| disk.utilisation_percent),
+    ("reads", "1/s", |disk| disk.read_iops),
+    ("writes", "1/s", |disk| disk.write_iops),
+    ("read_rate", "MB/s", |disk| Some(disk.read_bytes_per_second? * PER_MB)),
+    ("write_rate", "MB/s", |disk| Some(disk.write_bytes_per_second? * PER_MB)),
+    ("queue", "requests", |disk| disk.mean_queue),
+    ("read_latency", "ms", |disk| disk.read_await_ms),
+    ("write_latency", "ms", |disk| disk.write_await_ms),
 ];
 
 const MACHINE: [Of<HostDelta>; 5] = [
@@ -84,35 +87,38 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
     }
     columns.push(column("other_cpu", "host", "cores", values(&others)));
     columns.push(column("kernel_cpu", "host", "cores", values(&kernel)));
-    if let Some(name) = busiest(&snapshots) {
+    for (prefix, name) in disks(&snapshots) {
         let find = |host: &HostDelta| host.disks.iter().find(|disk| disk.name == name).cloned();
-        columns.extend(DISK.iter().map(|(metric, unit, of)| SampleColumn {
+        columns.extend(OF_DISK.iter().map(|(metric, unit, of)| SampleColumn {
             of: Some(name.clone()),
-            ..column(metric, "host", unit, values(&|host| of(&find(host)?)))
+            ..column(&format!("{prefix}_{metric}"), "host", unit, values(&|host| of(&find(host)?)))
         }));
     }
     columns
 }
 
-fn busiest(snapshots: &[Option<&Snapshot>]) -> Option<String> {
+/// The names of the devices that have columns, with the beginning of their names.
+fn disks(snapshots: &[Option<&Snapshot>]) -> Vec<(&'static str, String)> {
     let mut known = snapshots.iter().flatten();
-    let (first, last) = (known.next()?, known.next_back()?);
+    let Some((first, last)) = known.next().zip(known.next_back()) else { return Vec::new() };
     let delta = HostDelta::between(first, last);
-    let limits: Vec<&Limit> = delta.groups.iter().flat_map(|group| &group.limits).collect();
-    busiest_of(&delta.disks, &limits).map(|disk| disk.name.clone())
+    // Where the server is on this machine, what it is held to counts.
+    let has_server = delta.groups.iter().any(|group| group.name == SERVER);
+    let groups = delta.groups.iter().filter(|group| !has_server || group.name == SERVER);
+    let limits: Vec<&Limit> = groups.flat_map(|group| &group.limits).collect();
+    let devices = placed::devices(&last.placed, &limits);
+    if devices == Devices::Unknown(None) {
+        return busiest_of(&delta.disks).map(|disk| (DISK, disk.name.clone())).into_iter().collect();
+    }
+    delta.disks.iter().filter_map(|disk| Some((devices.prefix(disk.device)?, disk.name.clone()))).collect()
 }
 
-/// The device that was busy for the longest time, of those at which somebody who is watched is held to a limit if there are some: who is
-/// held back does little. Of a disk and its part the disk, which is listed first.
-fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&Limit]) -> Option<&'d DiskDelta> {
-    let is_limited = |disk: &&DiskDelta| {
-        limits.iter().any(|limit| matches!(&limit.scope, Scope::CgroupDevice(_, device) if *device == disk.device))
-    };
-    let any_limited = disks.iter().any(|disk| is_limited(&disk));
+/// The device that was busy for the longest time. Of a disk and its part the disk, which is listed first.
+fn busiest_of(disks: &[DiskDelta]) -> Option<&DiskDelta> {
     let mut best: Option<(f64, &DiskDelta)> = None;
-    for disk in disks.iter().filter(|disk| !any_limited || is_limited(disk)) {
+    for disk in disks {
         let busy = disk.utilisation_percent.unwrap_or(0.0);
-        if best.is_none_or(|(most, _)| busy > most) && (busy > 0.0 || any_limited) {
+        if busy > best.map_or(0.0, |(most, _)| most) {
             best = Some((busy, disk));
         }
     }
@@ -122,8 +128,8 @@ fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&Limit]) -> Option<&'d DiskD
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deltas::{CpuDelta, Limited};
-    use crate::host::{DeviceNumber, IoKind};
+    use crate::deltas::CpuDelta;
+    use crate::host::DeviceNumber;
 
     #[test]
     fn what_nobody_watched_used_is_others_or_the_kernels() {
@@ -153,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_with_a_limit_is_watched_else_the_busiest() {
+    fn where_nobody_knows_more_the_busiest_disk_is_told() {
         let disk = |name: &str, minor, busy| DiskDelta {
             name: name.to_owned(),
             device: DeviceNumber { major: 8, minor },
@@ -167,16 +173,7 @@ mod tests {
             write_await_ms: None,
         };
         let disks = [disk("idle", 0, Some(0.0)), disk("busy", 1, Some(40.0)), disk("slow", 2, Some(0.4))];
-        let limit = |minor| Limit {
-            limited: Limited::Io(IoKind::Writes),
-            scope: Scope::CgroupDevice("/db".to_owned(), DeviceNumber { major: 8, minor }),
-            value: 60.0,
-        };
-        let name = |limits: &[&Limit]| busiest_of(&disks, limits).map(|disk| disk.name.as_str());
-        assert_eq!(name(&[]), Some("busy"));
-        assert_eq!(name(&[&limit(2)]), Some("slow"));
-        assert_eq!(name(&[&limit(0)]), Some("idle"));
-        assert_eq!(name(&[&limit(9)]), Some("busy"));
-        assert_eq!(busiest_of(&disks[..1], &[]).map(|disk| &disk.name), None);
+        assert_eq!(busiest_of(&disks).map(|disk| disk.name.as_str()), Some("busy"));
+        assert_eq!(busiest_of(&disks[..1]).map(|disk| &disk.name), None);
     }
 }

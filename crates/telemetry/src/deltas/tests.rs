@@ -84,6 +84,7 @@ fn snapshot(second: u64) -> Snapshot {
     Snapshot {
         cpu: at(second, cpu_times(second as f64 * 2.0)),
         kernel: at(second, second as f64 / 8.0),
+        placed: Vec::new(),
         disks: at(second, vec![disk("sda", second * 500)]),
         network: at(second, vec![interface("lo", second), interface("eth0", second * 1000)]),
         io_stall: at(second, second as f64 / 4.0),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 
 use super::cgroup::{CancelGuard, Cgroup};
+use super::device::{self, Placed, Role};
 use super::group::Group;
 use super::kernel::KernelThreads;
 use super::machine::{Machine, Missing};
@@ -32,6 +33,7 @@ pub struct Sampler {
     pressure: KeptFile,
     kernel: KernelThreads,
     groups: Vec<Watch>,
+    placed: Vec<Placed>,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl Sampler {
             pressure: file("pressure/io"),
             kernel: KernelThreads::default(),
             groups: Vec::new(),
+            placed: Vec::new(),
             machine,
         }
     }
@@ -73,6 +76,12 @@ impl Sampler {
         }
     }
 
+    /// Notes that what has this role lies in a folder.
+    pub fn place(&mut self, role: Role, folder: &Path) {
+        let devices = device::of_folder(folder).map(|device| device::below(device, &self.machine.path("sys")));
+        self.placed.extend(devices.map(|devices| Placed { role, devices }));
+    }
+
     /// Reads everything.
     pub fn read(&mut self) -> Snapshot {
         let cpu = self.read_cpu();
@@ -83,6 +92,7 @@ impl Sampler {
             groups: self.read_groups(),
             kernel: self.kernel.read(&mut self.machine),
             disks: self.read_disks(),
+            placed: self.placed.clone(),
             network: self.read_network(),
             io_stall: parsed(&PRESSURE, &mut self.machine, &mut self.pressure, pressure::parse),
         }

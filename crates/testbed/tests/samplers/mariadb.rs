@@ -72,6 +72,44 @@ fn sessions_are_seen_at_what_they_do() {
 }
 
 #[test]
+fn it_is_seen_whose_row_locks_ours_wait_for() {
+    let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();
+    let database = open(&server);
+    server
+        .sql("CREATE TABLE test.held (a INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO test.held VALUES (1), (2)")
+        .unwrap();
+    let (_lease, [mut holder, waiter, second]) = sessions(&*database, "sampledholders");
+    for sql in ["BEGIN", "SELECT a FROM test.held WHERE a = 1 FOR UPDATE"] {
+        holder.execute(sql, &[]).unwrap();
+    }
+    let mut sampler = sampler_of(&*database);
+    let blocked = |readings: &[Reading]| value(readings, Counter::SessionsBlockedByOthers);
+    assert_eq!(blocked(&sampler.sample().unwrap()), Some(0.0));
+    let _waiter = Busy::with(waiter, "SELECT a FROM test.held WHERE a = 1 FOR UPDATE");
+    let waiting = |readings: &[Reading]| value(readings, Counter::SessionsWaitingForLocks);
+    let of_ours = until(&mut *sampler, "a wait", |readings| waiting(readings) == Some(1.0));
+    assert_eq!(blocked(&of_ours), Some(0.0), "we hold it ourselves");
+    assert!(sampler.seen().contains(&("InnoDB row lock".to_owned(), 1.0)));
+    thread::scope(|scope| {
+        let hold = "BEGIN; SELECT a FROM test.held WHERE a = 2 FOR UPDATE; DO SLEEP(600)";
+        let stranger = scope.spawn(|| server.sql(hold));
+        until(&mut *sampler, "a stranger", |readings| {
+            value(readings, Counter::SessionsOfOthers) == Some(0.0) && {
+                let slept = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+                server.sql(slept).unwrap().trim() == "1"
+            }
+        });
+        let _second = Busy::with(second, "SELECT a FROM test.held WHERE a = 2 FOR UPDATE");
+        let both = until(&mut *sampler, "two waits", |readings| waiting(readings) == Some(2.0));
+        assert_eq!(blocked(&both), Some(1.0), "one of two holders is not ours");
+        let kill = "SELECT CONCAT('KILL ', ID) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+        server.sql(server.sql(kill).unwrap().trim()).unwrap();
+        stranger.join().unwrap().unwrap_err();
+    });
+    holder.execute("ROLLBACK", &[]).unwrap();
+}
+
+#[test]
 fn sessions_of_others_are_none_of_ours() {
     let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();
     let database = open(&server);

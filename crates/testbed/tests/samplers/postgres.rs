@@ -78,6 +78,54 @@ fn sessions_are_seen_at_what_they_do() {
     holder.execute("ROLLBACK", &[]).unwrap();
 }
 
+/// A stranger holds one of two locks; a session of ours the other, and it waits for the stranger's too.
+#[test]
+fn it_is_seen_whose_locks_ours_wait_for() {
+    let database = open_as(&server().socket_url("postgres"), None);
+    let (_lease, [mut holder, waiter, second]) = sessions(&*database, "sampledholders");
+    for sql in ["CREATE TABLE held (a int)", "BEGIN", "LOCK TABLE held"] {
+        holder.execute(sql, &[]).unwrap();
+    }
+    let mut sampler = sampler_of(&*database);
+    let blocked = |readings: &[Reading]| value(readings, Counter::SessionsBlockedByOthers);
+    let waiting = |readings: &[Reading]| value(readings, Counter::SessionsWaitingForLocks);
+    assert_eq!(blocked(&sampler.sample().unwrap()), Some(0.0));
+    let _waiter = Busy::with(waiter, "SELECT a FROM held");
+    let of_ours = until(&mut *sampler, "a wait", |readings| waiting(readings) == Some(1.0));
+    assert_eq!(blocked(&of_ours), Some(0.0), "we hold it ourselves");
+    assert!(sampler.seen().contains(&("Lock/relation".to_owned(), 1.0)));
+    thread::scope(|scope| {
+        let stranger = scope.spawn(|| server().psql("SELECT pg_advisory_lock(77), pg_sleep(600)"));
+        until(&mut *sampler, "a stranger", |_| {
+            server()
+                .psql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND granted")
+                .unwrap()
+                .trim()
+                == "1"
+        });
+        // Now our holder waits as well, so that all wait for the stranger in the end.
+        let _second = Busy::with(second, "SELECT pg_advisory_lock(77)");
+        let both = until(&mut *sampler, "two waits", |readings| waiting(readings) == Some(2.0));
+        assert_eq!(blocked(&both), Some(1.0), "one of two holders is not ours");
+        let _holder = Busy::with(holder, "SELECT pg_advisory_lock(77)");
+        let all = until(&mut *sampler, "three waits", |readings| waiting(readings) == Some(3.0));
+        assert_eq!(blocked(&all), Some(3.0), "{all:?}");
+        assert!(sampler.seen().contains(&("Lock/advisory".to_owned(), 2.0)));
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_advisory_lock(77), pg_sleep%' AND pid <> pg_backend_pid()";
+        server().psql(end).unwrap();
+        stranger.join().unwrap().unwrap_err();
+    });
+}
+
+#[test]
+fn a_local_server_says_where_its_data_and_its_log_are() {
+    let folders = open_as(&server().socket_url("postgres"), None).folders();
+    // Who may not look into the cluster's folder is told of none.
+    if let Some(data) = folders.data {
+        assert!(data.join("PG_VERSION").is_file() && folders.log.unwrap().is_dir());
+    }
+}
+
 #[test]
 fn sessions_of_others_are_none_of_ours_and_parallel_workers_are() {
     let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();

@@ -4,9 +4,9 @@
 
 use plimsoll_engine::work::Work;
 use plimsoll_engine::{
-    ColumnType, Database, RequestAccess, Requester, Result, Sampler, Session, Statement, Table, Value,
+    ColumnType, Database, Error, ErrorKind, RequestAccess, Requester, Result, Sampler, Session, Statement, Table, Value,
 };
-use plimsoll_measurement::{FileRow, LatencyHistogram, Metric, Repetition, RequestKind, Seconds};
+use plimsoll_measurement::{FileRow, LatencyHistogram, Metric, Point, Repetition, RequestKind, Seconds, Views};
 
 use crate::figures::series::{Measured, Series, latencies, log_wait_percent};
 use crate::parameters::{Kind, Parameter};
@@ -21,12 +21,19 @@ const ROW_BYTES: u64 = 4;
 const COMMITS: Parameter =
     Parameter::new("commits", Kind::Count(10, 100_000_000), "Number of rows to insert, each in its own transaction.");
 
+const LOOP: Parameter = Parameter::new(
+    "loop",
+    Kind::Choice(&["server", "client"]),
+    "Where the loop runs: in the server, so that only its work is timed, or in the client, with a round trip for each row. An engine \
+     without a loop of its own uses the client's, and the run says so.",
+);
+
 /// Single-row inserts and what they wait for (2.16).
 pub(super) const KIND: StepKind = StepKind {
     expects: |ran, ask| Ok(ask(Work::Commits(ran.parameters.count("commits")))?.into_iter().collect()),
     // Each commit's log is a page or so, and a log is used again after a few thousand of them.
     space_bytes: |parameters, _| parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
-    ..StepKind::new("commits", &[&COMMITS], || Measures::AtDatabase(Box::new(Commits)), figures)
+    ..StepKind::new("commits", &[&COMMITS, &LOOP], || Measures::AtDatabase(Box::new(Commits)), figures)
 };
 
 /// Time of all inserts and of each, and how much of it was waited for the log.
@@ -58,43 +65,49 @@ impl Measure for Commits {
         let (number, kind) = (dialect.column(table.key()), dialect.type_name(ColumnType::Int));
         session.execute(&format!("CREATE TABLE {} ({number} {kind} NULL)", dialect.table(&table.name)), &[])?;
         session.checkpoint()?;
-        let insert = Statement { number: 0, sql: session.dialect().insert_row(&table), columns: Some(Vec::new()) };
-        let (mut requester, watched) = target.requesters(target.workspace, RequestAccess::OWN)()?;
+        let commits = parameters.count("commits");
+        let in_server = parameters.choice("loop") == "server" && dialect.insert_in_loop(&table, 1).is_some();
+        keep.fact("loop", if in_server { "server" } else { "client" });
         let mut server = target.database.process_sampler();
-        let own = requester.views()?;
-        let before = if own.files.is_empty() { files(&mut server, session.as_mut())? } else { own.files };
-
-        let mut made = Prepared::default();
-        let outcome = made.insert(parameters.count("commits"), (keep, target.database), requester.as_mut(), &insert);
-        let elapsed = keep.repetition.points.iter().map(|point| point.seconds).sum();
-        let operations = made.times.count();
-        keep.repetition.requests = vec![RequestKind {
-            kind: "insert".to_owned(),
-            operations,
-            rows_examined: operations,
-            rows: operations,
-            content_bytes: ROW_BYTES * operations,
-            times: made.times.to_data(),
-            ..RequestKind::default()
-        }];
-        keep.repetition.seconds = made.seconds;
-        outcome?;
-        let own_after = requester.views()?;
-        let waits = views::waits(&own.waits, &own_after.waits, elapsed);
-        waits.warning("waits").into_iter().for_each(|warning| keep.warn(warning));
-        keep.repetition.waits = waits.rows;
-        // A session that knows of its files has said all; a server knows all of it soon after the session has ended.
-        drop((requester, watched));
-        let after = if own_after.files.is_empty() {
-            keep.time.until_still(|| files(&mut server, session.as_mut()))?
+        let mut made = Inserts::default();
+        if in_server {
+            let before = views(&mut server, session.as_mut())?;
+            let outcome = made.in_server(commits, (keep, target.database), session.as_mut(), &table);
+            made.keep(keep);
+            outcome?;
+            made.check(session.as_mut(), &table)?;
+            let after = views(&mut server, session.as_mut())?;
+            keep_views(keep, &before, &after, target.workspace.name());
         } else {
-            own_after.files
-        };
-        let files = views::files(&before, &after, target.workspace.name());
-        files.warning("reads and writes").into_iter().for_each(|warning| keep.warn(warning));
-        keep.repetition.files = files.rows;
+            let insert = Statement { number: 0, sql: dialect.insert_row(&table), columns: Some(Vec::new()) };
+            let (mut requester, watched) = target.requesters(target.workspace, RequestAccess::OWN)()?;
+            let mut before = requester.views()?;
+            // A session that knows of its files has said all; a server knows all of it soon after the session has ended.
+            let own_files = !before.files.is_empty();
+            if !own_files {
+                before.files = files(&mut server, session.as_mut())?;
+            }
+            let outcome = made.by_client(commits, (keep, target.database), requester.as_mut(), &insert);
+            made.keep(keep);
+            outcome?;
+            let mut after = requester.views()?;
+            drop((requester, watched));
+            if !own_files {
+                after.files = keep.time.until_still(|| files(&mut server, session.as_mut()))?;
+            }
+            keep_views(keep, &before, &after, target.workspace.name());
+        }
         session.drop_table(&table)
     }
+}
+
+/// What the session shows of its waits, with files as the server shows them, if it does.
+fn views(server: &mut Option<Box<dyn Sampler>>, session: &mut dyn Session) -> Result<Views> {
+    let mut views = session.views()?;
+    if views.files.is_empty() {
+        views.files = files(server, session)?;
+    }
+    Ok(views)
 }
 
 /// The files as the server shows them, else a session.
@@ -108,14 +121,46 @@ fn files(server: &mut Option<Box<dyn Sampler>>, session: &mut dyn Session) -> Re
     Ok(session.views()?.files)
 }
 
+/// What was inserted.
 #[derive(Default)]
-struct Prepared {
+struct Inserts {
+    inserted: u64,
+    /// Of each insert, if the client timed it.
     times: LatencyHistogram,
     seconds: Seconds,
 }
 
-impl Prepared {
-    fn insert(
+impl Inserts {
+    /// The part with this number: from which row to which.
+    fn part(commits: u64, part: u64) -> (u64, u64) {
+        (part * commits / POINTS, (part + 1) * commits / POINTS)
+    }
+
+    fn in_server(
+        &mut self,
+        commits: u64,
+        (keep, database): (&mut Keep<'_>, &dyn Database),
+        session: &mut dyn Session,
+        table: &Table,
+    ) -> Result<()> {
+        let Time { clock, interrupt, .. } = keep.time;
+        keep.begin(Some(database));
+        for part in 0..POINTS {
+            keep.log.activity(&format!("inserting, {part} of {POINTS} parts are done"));
+            interrupt.check()?;
+            let (first, end) = Self::part(commits, part);
+            let Some(sql) = session.dialect().insert_in_loop(table, end - first) else { break };
+            let start = clock.now();
+            session.execute(&sql, &[])?;
+            let now = clock.now();
+            self.inserted = end;
+            let label = format!("inserts {} to {end}", first + 1);
+            keep.point(inserts(keep.from_to(label, start, now), end - first))?;
+        }
+        Ok(())
+    }
+
+    fn by_client(
         &mut self,
         commits: u64,
         (keep, database): (&mut Keep<'_>, &dyn Database),
@@ -126,7 +171,7 @@ impl Prepared {
         keep.begin(Some(database));
         for part in 0..POINTS {
             keep.log.activity(&format!("inserting, {part} of {POINTS} parts are done"));
-            let (first, end) = (part * commits / POINTS, (part + 1) * commits / POINTS);
+            let (first, end) = Self::part(commits, part);
             let mut times = LatencyHistogram::new();
             let start = clock.now();
             let mut now = start;
@@ -142,20 +187,55 @@ impl Prepared {
                 self.seconds.answered(second, 1, 1, ROW_BYTES);
             }
             self.times.merge(&times);
-            let (us, inserted) = (|percent| Some(times.percentile(percent)?.as_nanos() as f64 / 1e3), times.count());
-            if inserted > 0 {
-                let label = format!("inserts {} to {}", first + 1, first + inserted);
-                keep.point(
-                    keep.from_to(label, start, now)
-                        .with(Metric::Rows, inserted)
-                        .with(Metric::Operations, inserted)
-                        .with(Metric::Sessions, 1_u64)
-                        .with(Metric::LatencyUsP50, us(50.0))
-                        .with(Metric::LatencyUsP99, us(99.0)),
-                )?;
+            self.inserted += times.count();
+            let us = |percent| Some(times.percentile(percent)?.as_nanos() as f64 / 1e3);
+            if times.count() > 0 {
+                let label = format!("inserts {} to {}", first + 1, first + times.count());
+                let point = inserts(keep.from_to(label, start, now), times.count());
+                keep.point(point.with(Metric::LatencyUsP50, us(50.0)).with(Metric::LatencyUsP99, us(99.0)))?;
             }
             outcome?;
         }
         Ok(())
     }
+
+    /// Keeps what was inserted, however it ended.
+    fn keep(&mut self, keep: &mut Keep<'_>) {
+        keep.repetition.requests = vec![RequestKind {
+            kind: "insert".to_owned(),
+            operations: self.inserted,
+            rows_examined: self.inserted,
+            rows: self.inserted,
+            content_bytes: ROW_BYTES * self.inserted,
+            times: self.times.to_data(),
+            ..RequestKind::default()
+        }];
+        keep.repetition.seconds = std::mem::take(&mut self.seconds);
+    }
+
+    /// A loop says nothing of its rows: the table is asked.
+    fn check(&self, session: &mut dyn Session, table: &Table) -> Result<()> {
+        let found = session.query_count(&session.dialect().count_rows(table), &[])?;
+        if found == self.inserted {
+            return Ok(());
+        }
+        let message = format!("the table has {found} rows after {} inserts of a loop in the server", self.inserted);
+        Err(Error::new(ErrorKind::Statement, message).hint("--set loop=client inserts row by row from here"))
+    }
+}
+
+/// Keeps what was waited for and what was done to files.
+fn keep_views(keep: &mut Keep<'_>, before: &Views, after: &Views, workspace: &str) {
+    let elapsed = keep.repetition.points.iter().map(|point| point.seconds).sum();
+    let waits = views::waits(&before.waits, &after.waits, elapsed);
+    waits.warning("waits").into_iter().for_each(|warning| keep.warn(warning));
+    keep.repetition.waits = waits.rows;
+    let files = views::files(&before.files, &after.files, workspace);
+    files.warning("reads and writes").into_iter().for_each(|warning| keep.warn(warning));
+    keep.repetition.files = files.rows;
+}
+
+/// A point of so many inserts by one session.
+fn inserts(point: Point, count: u64) -> Point {
+    point.with(Metric::Rows, count).with(Metric::Operations, count).with(Metric::Sessions, 1_u64)
 }

@@ -1,6 +1,5 @@
 //! The sessions that join, and what a join came to.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, in_threads};
@@ -9,7 +8,7 @@ use plimsoll_measurement::{Counter, Metric, Moment, Point};
 
 use crate::interrupt::CancelGuard;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::contradiction;
+use crate::step::kind::{contradiction, unfinished};
 use crate::step::probe::Probe;
 
 pub(super) struct Workers {
@@ -130,13 +129,8 @@ impl Workers {
             let sql = session.dialect().join("cpu");
             (format!("join {}", part + 1), move || slice(clock, session.as_mut(), &sql, (range, rung), count_cpu))
         });
-        let ended = |why: Box<dyn Any + Send>| match why.downcast::<String>() {
-            Ok(why) => contradiction(format!("a session of the join failed: {why}"))
-                .hint("ask for fewer sessions with --set sessions=..."),
-            Err(_) => contradiction("a session of the join ended unexpectedly".to_owned()),
-        };
         let parts = in_threads(clock, jobs.collect()).into_iter();
-        let mut parts = parts.map(|part| part.unwrap_or_else(|why| Err(ended(why))));
+        let mut parts = parts.map(|part| part.unwrap_or_else(|why| Err(unfinished(why))));
         let first = parts.next().unwrap_or_else(|| Err(contradiction("a join without sessions".to_owned())))?;
         parts.try_fold(first, |sum, part| Ok(sum.with(&part?)))
     }

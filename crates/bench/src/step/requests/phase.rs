@@ -18,7 +18,7 @@ use super::plan::arrivals;
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::contradiction;
+use crate::step::kind::unfinished;
 use crate::workload::request::Workload;
 use crate::workload::session::{Losses, SessionLane, Sessions, Slot};
 
@@ -125,6 +125,9 @@ pub(super) fn run(
         }
         watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
+    if ended.iter().any(std::result::Result::is_err) {
+        shared.state.stop();
+    }
     // A session that waits for its last answer may outlast the phase, and one without more to do may be done before. The phase
     // ends when it was to end, but where it was stopped.
     if !shared.state.is_stopped() {
@@ -145,8 +148,7 @@ pub(super) fn run(
     let mut needed = Vec::with_capacity(ended.len());
     let mut outcome = watched.and(kept);
     for ended in ended {
-        let (of_session, own) = ended
-            .unwrap_or_else(|_| (Err(contradiction("a session ended unexpectedly".to_owned())), Needed::default()));
+        let (of_session, own) = ended.unwrap_or_else(|why| (Err(unfinished(why)), Needed::default()));
         outcome = outcome.and(of_session);
         needed.push(own);
     }

@@ -15,7 +15,7 @@ use super::proof::Sums;
 use crate::dataset::Dataset;
 use crate::interrupt::Interrupt;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::contradiction;
+use crate::step::kind::{contradiction, unfinished};
 use crate::step::probe::Probe;
 
 /// How often finished tables are looked for, to keep them.
@@ -97,7 +97,7 @@ impl Read<'_> {
         kept?;
         self.keep(keep, target.page_bytes(), &shared.finished, &mut sums)?;
         for outcome in ended {
-            outcome.unwrap_or_else(|_| Err(contradiction("a reader ended unexpectedly".to_owned())))?;
+            outcome.unwrap_or_else(|why| Err(unfinished(why)))?;
         }
         drop(requesters);
         probe.stop(control.as_mut())?;

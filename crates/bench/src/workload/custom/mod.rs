@@ -2,6 +2,7 @@
 //! or that are there already.
 
 pub mod draw;
+pub mod elsewhere;
 pub mod ready;
 pub mod text;
 

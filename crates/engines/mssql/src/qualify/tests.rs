@@ -3,7 +3,7 @@
 use super::*;
 
 fn ours(sql: &str) -> String {
-    qualify(sql, "p", &KnownTables::All)
+    qualify(sql, "p", &KnownTables::All, &OwnObjects::default())
 }
 
 #[test]
@@ -53,6 +53,121 @@ fn tables_get_their_place_and_nothing_else_does() {
         ),
         ("DROP TABLE IF EXISTS [t]", "DROP TABLE IF EXISTS [p].[t]"),
         ("UPDATE [x] SET [a] = 1 FROM [t] [x]", "UPDATE [x] SET [a] = 1 FROM [p].[t] [x]"),
+    ] {
+        assert_eq!(ours(sql), expected);
+    }
+}
+
+/// What a definition made by these texts is found where it is used.
+#[test]
+fn functions_sequences_and_types_of_the_place_are_used_there() {
+    let mut made = OwnObjects::default();
+    for sql in [
+        "CREATE FUNCTION f_one (@a int) RETURNS int AS BEGIN RETURN @a END",
+        "CREATE OR ALTER FUNCTION [Tvf] (@a int) RETURNS TABLE AS RETURN SELECT a FROM t",
+        "CREATE SEQUENCE sq AS bigint START WITH 1",
+        "CREATE TYPE tt AS TABLE (a int)",
+        "CREATE TYPE alias FROM int",
+        "CREATE FUNCTION dbo.other (@a int) RETURNS int AS BEGIN RETURN @a END",
+    ] {
+        made.by(sql);
+    }
+    for (sql, expected) in [
+        ("SELECT f_one(id), other(id) FROM t", "SELECT [p].f_one(id), other(id) FROM [p].t"),
+        ("SELECT a FROM tvf(@P1) x JOIN t ON 1 = 1", "SELECT a FROM [p].tvf(@P1) x JOIN [p].t ON 1 = 1"),
+        ("SELECT 1 FROM t CROSS APPLY [tvf](t.a) x", "SELECT 1 FROM [p].t CROSS APPLY [p].[tvf](t.a) x"),
+        (
+            "INSERT INTO a (id, v) SELECT NEXT VALUE FOR sq, @P1",
+            "INSERT INTO [p].a (id, v) SELECT NEXT VALUE FOR [p].sq, @P1",
+        ),
+        ("SELECT NEXT VALUE FOR dbo.sq", "SELECT NEXT VALUE FOR dbo.sq"),
+        (
+            "DECLARE @t tt; INSERT INTO @t VALUES (1); SELECT a FROM @t",
+            "DECLARE @t [p].tt; INSERT INTO @t VALUES (1); SELECT a FROM @t",
+        ),
+        ("DECLARE @a AS alias = 1", "DECLARE @a AS [p].alias = 1"),
+        ("CREATE TABLE u (a alias NOT NULL, tt int)", "CREATE TABLE [p].u (a [p].alias NOT NULL, tt int)"),
+        (
+            "CREATE PROCEDURE q @t tt READONLY AS SELECT a FROM @t",
+            "CREATE PROCEDURE [p].q @t [p].tt READONLY AS SELECT a FROM @t",
+        ),
+        ("SELECT a tt, t.f_one, sq FROM t", "SELECT a tt, t.f_one, sq FROM [p].t"),
+        (
+            "DROP FUNCTION f_one; DROP SEQUENCE sq; DROP TYPE tt",
+            "DROP FUNCTION [p].f_one; DROP SEQUENCE [p].sq; DROP TYPE [p].tt",
+        ),
+    ] {
+        assert_eq!(qualify(sql, "p", &KnownTables::All, &made), expected);
+    }
+}
+
+/// What would be looked for in `dbo` if it had no place.
+#[test]
+fn statements_of_a_batch_have_their_tables_in_the_place() {
+    for (sql, expected) in [
+        ("SET NOCOUNT ON; UPDATE a SET v = v + 1", "SET NOCOUNT ON; UPDATE [p].a SET v = v + 1"),
+        ("SET NOCOUNT ON DELETE a", "SET NOCOUNT ON DELETE [p].a"),
+        ("SET NOCOUNT ON; INSERT a VALUES (77, 77)", "SET NOCOUNT ON; INSERT [p].a VALUES (77, 77)"),
+        ("SET NOCOUNT ON; DELETE TOP (1) a", "SET NOCOUNT ON; DELETE TOP (1) [p].a"),
+        (
+            "SET IDENTITY_INSERT a ON; INSERT a (id) VALUES (1)",
+            "SET IDENTITY_INSERT [p].a ON; INSERT [p].a (id) VALUES (1)",
+        ),
+        (
+            "IF EXISTS (SELECT 1 FROM a JOIN b ON 1=1) DELETE a",
+            "IF EXISTS (SELECT 1 FROM [p].a JOIN [p].b ON 1=1) DELETE [p].a",
+        ),
+        (
+            "CREATE TABLE c (a int REFERENCES u (a) ON DELETE NO ACTION ON UPDATE SET NULL)",
+            "CREATE TABLE [p].c (a int REFERENCES [p].u (a) ON DELETE NO ACTION ON UPDATE SET NULL)",
+        ),
+        (
+            "MERGE a USING b ON a.id = b.id WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN INSERT VALUES (1, 1);",
+            "MERGE [p].a USING [p].b ON a.id = b.id WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN INSERT VALUES (1, 1);",
+        ),
+        (
+            "WITH b AS (SELECT 1 AS id) SELECT * FROM b; DELETE FROM b",
+            "WITH b AS (SELECT 1 AS id) SELECT * FROM b; DELETE FROM [p].b",
+        ),
+        (
+            "WITH b AS (SELECT 1 AS id) SELECT * FROM b DELETE FROM b",
+            "WITH b AS (SELECT 1 AS id) SELECT * FROM b DELETE FROM [p].b",
+        ),
+        (
+            "WITH b AS (SELECT id FROM t) INSERT INTO u SELECT id FROM b",
+            "WITH b AS (SELECT id FROM [p].t) INSERT INTO [p].u SELECT id FROM b",
+        ),
+        ("WITH b AS (SELECT id FROM t) DELETE FROM b", "WITH b AS (SELECT id FROM [p].t) DELETE FROM b"),
+        ("FETCH NEXT FROM cu INTO @i", "FETCH NEXT FROM cu INTO @i"),
+        (
+            "SELECT a FROM t ORDER BY a OFFSET 5 ROWS FETCH NEXT 5 ROWS ONLY; SELECT a FROM u",
+            "SELECT a FROM [p].t ORDER BY a OFFSET 5 ROWS FETCH NEXT 5 ROWS ONLY; SELECT a FROM [p].u",
+        ),
+        (
+            "SELECT STUFF((SELECT ',' + b.v FROM b FOR XML PATH(''), TYPE).value('.', 'x'), 1, 1, '') FROM a",
+            "SELECT STUFF((SELECT ',' + b.v FROM [p].b FOR XML PATH(''), TYPE).value('.', 'x'), 1, 1, '') FROM [p].a",
+        ),
+        ("UPDATE t SET v = 1 FROM @t AS t", "UPDATE t SET v = 1 FROM @t AS t"),
+        ("DELETE x FROM #t x WHERE x.id = 1", "DELETE x FROM #t x WHERE x.id = 1"),
+        ("UPDATE [#t] SET v = 1", "UPDATE [#t] SET v = 1"),
+        (
+            "CREATE FUNCTION f () RETURNS TABLE WITH SCHEMABINDING AS RETURN SELECT a FROM t",
+            "CREATE FUNCTION [p].f () RETURNS TABLE WITH SCHEMABINDING AS RETURN SELECT a FROM [p].t",
+        ),
+        ("DELETE TOP (5) PERCENT FROM a", "DELETE TOP (5) PERCENT FROM [p].a"),
+        ("DROP INDEX IF EXISTS uci ON a, ncci ON b", "DROP INDEX IF EXISTS uci ON [p].a, ncci ON [p].b"),
+    ] {
+        assert_eq!(ours(sql), expected);
+    }
+}
+
+#[test]
+fn what_looks_like_a_table_and_is_none() {
+    for (sql, expected) in [
+        ("CREATE TYPE ttt FROM int", "CREATE TYPE [p].ttt FROM int"),
+        ("CREATE SYNONYM s FOR t", "CREATE SYNONYM [p].s FOR [p].t"),
+        ("DECLARE @p sysname = N'q'; EXEC @p N'x'", "DECLARE @p sysname = N'q'; EXEC @p N'x'"),
+        ("EXEC @r = q N'x'", "EXEC @r = [p].q N'x'"),
     ] {
         assert_eq!(ours(sql), expected);
     }
@@ -187,7 +302,7 @@ fn the_users_tables_stay_theirs() {
         ("CREATE TABLE new (a int)", "CREATE TABLE [p].new (a int)"),
         ("SELECT * INTO new FROM theirs", "SELECT * INTO [p].new FROM theirs"),
     ] {
-        assert_eq!(qualify(sql, "p", &known), expected);
+        assert_eq!(qualify(sql, "p", &known, &OwnObjects::default()), expected);
     }
 }
 

@@ -11,7 +11,7 @@ use plimsoll_engine::{ColumnType, Dialect as _, Table};
 use plimsoll_testbed::grammar::{Grammar, gaps};
 
 use self::custom::Custom;
-use crate::qualify::{KnownTables, qualify};
+use crate::qualify::{KnownTables, OwnObjects, qualify};
 use crate::sql::STATEMENTS;
 
 /// Statements that have to parse beside those of the catalogue.
@@ -79,7 +79,7 @@ fn own() -> Vec<String> {
     let mut wrong = Vec::new();
     for seed in 0..CUSTOM {
         let Custom { written, sent, .. } = custom::statement(seed);
-        let found = qualify(&written, "p", &known);
+        let found = qualify(&written, "p", &known, &OwnObjects::default());
         if found != sent {
             wrong.push(format!("seed {seed}:\n  {found}\n  {sent}"));
         }

@@ -100,16 +100,19 @@ fn procedures_of_a_place_go_with_it() {
         .row("sys.extended_properties", &[Text(super::mark())])
         .on("UNION ALL SELECT N'FOREIGN KEY", within(&["plimsoll_insert_t", "plimsoll_read_t"]))
         .on("sys.tables", names(&["t"]))
+        .on("k.parent_object_id", [Said::Rows(vec![vec![Text("t"), Text("k")]])])
         .on("sys.sql_expression_dependencies", names(&[]))
         .on("DROP", [Said::Rows(Vec::new())])
         .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
     let drop_schema = || workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap());
     drop_schema().unwrap();
-    let dropped: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("DROP")).collect();
+    let dropped: Vec<String> = script.asked().into_iter().filter(|sql| sql.contains("DROP ")).collect();
     assert_eq!(
         dropped,
         [
+            "IF EXISTS (SELECT 1 FROM sys.foreign_keys k WHERE k.schema_id = SCHEMA_ID(N'plimsoll_run_a1') AND k.name = N'k')\n  \
+             ALTER TABLE [plimsoll_run_a1].[t] DROP CONSTRAINT [k]",
             "DROP TABLE IF EXISTS [plimsoll_run_a1].[t]",
             "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_insert_t]",
             "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_read_t]",

@@ -10,7 +10,7 @@ use plimsoll_testbed::grammar::reserved_words;
 use super::super::scripted::{Said, Script};
 use crate::dialect::{self, MssqlDialect};
 use crate::inserts;
-use crate::qualify::{KnownTables, qualify};
+use crate::qualify::{KnownTables, OwnObjects, qualify};
 
 /// That of a server that knows every hint.
 pub const DIALECT: &MssqlDialect = dialect::of(true);
@@ -64,6 +64,7 @@ pub fn statements() -> Vec<String> {
     }
     let commits = Table::new("commits", &[("Number", ColumnType::Int)]);
     texts.extend([DIALECT.create_table(&commits), DIALECT.insert_row(&commits)].map(placed));
+    texts.extend(DIALECT.insert_in_loop(&commits, 5_000).map(placed));
     for units in [0, 1, -1, 9_999, i64::MAX, i64::MIN] {
         texts.push(format!("SELECT {}", DIALECT.money_literal(units)));
     }
@@ -101,7 +102,7 @@ fn tables() -> Vec<Table> {
 
 /// A text as it is sent.
 fn placed(sql: impl AsRef<str>) -> String {
-    qualify(sql.as_ref(), "plimsoll_run_x", &KnownTables::All)
+    qualify(sql.as_ref(), "plimsoll_run_x", &KnownTables::All, &OwnObjects::default())
 }
 
 /// Everything that is made of one table, as it is sent.

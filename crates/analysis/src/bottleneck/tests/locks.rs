@@ -1,0 +1,54 @@
+//! Which locks are waited for, and who holds them.
+
+use super::*;
+
+/// A verdict about eight sessions of which so many wait for a lock, by the engine's name, held by others for so many.
+fn waiting_for(name: &str, blocked: f64) -> Judged {
+    let columns = [("waiting_for_lock", 6.0), ("blocked_by_others", blocked), ("waiting", 6.0), ("cpu", 0.2)];
+    let mut samples = samples(&columns);
+    samples.columns[2].of = Some(name.to_owned());
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0))
+}
+
+#[test]
+fn advice_follows_the_kind_of_lock_and_its_holder() {
+    let told = |name: &str, blocked: f64| {
+        let judged = waiting_for(name, blocked);
+        assert_eq!(judged.limits(), Some(vec!["locks"]));
+        let sentence = judged.evidence.iter().find(|sentence| sentence.starts_with("they waited for")).cloned();
+        (judged.found[0].lift, sentence.unwrap_or_default())
+    };
+    let rows = "the same locks spread over 100 times as many rows";
+    for (name, blocked, lift, sentence) in [
+        ("Lock/tuple", 0.0, rows, "they waited for locks of rows, which sessions of this run held"),
+        ("InnoDB row lock", 0.0, rows, "they waited for locks of rows, which sessions of this run held"),
+        (
+            "Lock/transactionid",
+            6.0,
+            "other sessions that do not hold the locks",
+            "they waited for locks of rows, which sessions of others held",
+        ),
+        (
+            "Waiting for table metadata lock",
+            1.5,
+            "statements that lock no whole table",
+            "they waited for locks of whole tables, which sessions of others held in 25 % of the cases",
+        ),
+        (
+            "Lock/advisory",
+            0.0,
+            "statements that ask for no such locks",
+            "they waited for locks that statements ask for by name, which sessions of this run held",
+        ),
+        ("LCK_M_X", 0.0, rows, ""),
+    ] {
+        assert_eq!(told(name, blocked), (lift, sentence.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn no_more_sessions_wait_than_there_are() {
+    let judged = judged(&[("waiting_for_lock", 9.2), ("cpu", 0.2)], &[("cpu", 2.0)], &closed(8.0), &STEADY);
+    assert!(judged.evidence.iter().any(|sentence| sentence.starts_with("8 of 8 sessions waited for locks")));
+}

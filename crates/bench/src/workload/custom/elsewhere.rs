@@ -1,0 +1,356 @@
+//! Statements of a definition that stay in the run's own place, and those that don't. A name with a schema in front of it is another
+//! place's. Who changes something may name such places only where the statement reads from them: behind FROM in an INSERT, say. Whoever
+//! runs a text in a text, goes to another database or makes what no workspace holds leaves the place as well.
+//!
+//! This is read from words, for all engines alike. It catches what happens by mistake; a name in a text is nobody's to see.
+
+use std::ops::Range;
+
+use super::text::{between, bodies, words};
+
+/// Words that say that something is changed. A text without them reads.
+const CHANGES: &str = "insert into update delete merge replace truncate create alter drop exec execute call do grant revoke deny disable \
+                       enable bulk copy load rename lock comment vacuum analyze reindex cluster refresh reassign kill restore backup \
+                       attach detach use dbcc handler import";
+/// Those of them with which a text may still read from other places.
+const KEEPS_READING: &str = "insert into create analyze replace";
+/// Words behind which something is changed: a name there is never that of a column.
+const TARGETS: &str = "insert into update delete merge replace truncate table view procedure proc function sequence synonym type trigger \
+                       index statistics exec execute call references copy rename";
+/// Words that may stand between those and the name.
+const SKIPPED: &str =
+    "only if not exists into from top table or concurrently low_priority delayed ignore quick lateral percent";
+/// Schemas that are a session's own, and names that stand for the rows of a change.
+const OWN: &str = "temp pg_temp main tempdb inserted deleted excluded new old source values";
+/// Schemas of a server's own: what they show may be read by anybody.
+const OF_THE_SERVER: &str = "information_schema pg_catalog sys performance_schema";
+/// Kinds of things that a workspace can hold.
+const KINDS: &str =
+    "table index view procedure proc function sequence synonym type trigger statistics domain policy column";
+/// Words with which a statement may begin that works in a place. What begins otherwise may do anything.
+const BEGINS: &str = "select insert update delete merge replace with values table create alter drop truncate analyze vacuum explain show \
+                      set pragma begin start commit rollback end savepoint save release call exec execute do declare if while print \
+                      raiserror throw return waitfor lock unlock prepare fetch open close deallocate checkpoint describe desc";
+/// Words behind which a SET within a body begins a statement.
+const BEFORE_STATEMENT: &str = "begin then else loop do as";
+/// What a SET may change: what a session does by itself, and nothing that makes names mean something else.
+const SETTINGS: &str = "nocount xact_abort ansi_nulls ansi_warnings ansi_padding ansi_defaults quoted_identifier arithabort \
+                        concat_null_yields_null numeric_roundabort transaction lock_timeout deadlock_priority statistics rowcount datefirst \
+                        dateformat language identity_insert textsize implicit_transactions cursor_close_on_commit constraints work_mem \
+                        maintenance_work_mem temp_buffers synchronous_commit commit_delay statement_timeout idle_in_transaction_session_timeout \
+                        random_page_cost seq_page_cost effective_cache_size jit timezone time datestyle intervalstyle client_encoding \
+                        client_min_messages default_transaction_isolation default_statistics_target plan_cache_mode join_collapse_limit \
+                        from_collapse_limit max_parallel_workers_per_gather parallel_setup_cost parallel_tuple_cost \
+                        min_parallel_table_scan_size standard_conforming_strings names autocommit sql_mode foreign_key_checks unique_checks \
+                        sql_safe_updates innodb_lock_wait_timeout max_execution_time max_statement_time tx_isolation \
+                        transaction_isolation optimizer_switch join_buffer_size sort_buffer_size tmp_table_size max_heap_table_size";
+/// Functions that change what no workspace holds, by the beginnings of their names (PostgreSQL).
+const FUNCTIONS: [&str; 12] = [
+    "set_config",
+    "lo_",
+    "pg_create_",
+    "pg_drop_",
+    "pg_copy_",
+    "pg_stat_reset",
+    "pg_terminate_",
+    "pg_cancel_",
+    "pg_reload_",
+    "pg_rotate_",
+    "pg_switch_wal",
+    "dblink",
+];
+/// Words between CREATE and the kind of what is made.
+const MODIFIERS: &str = "or replace alter global local temp temporary unlogged unique clustered nonclustered columnstore spatial fulltext \
+                         materialized recursive virtual constraint definer if not exists primary online offline";
+/// What a PRAGMA of SQLite must not set: the marks of a file, and what guards it.
+const MARKS: &str = "user_version application_id writable_schema";
+/// Words behind which no name stands for a table.
+const NO_ALIAS: &str = "select distinct where and or on set by not when then else in like between case having returning is null output \
+                        limit offset escape values return print exists all any some add drop if while begin";
+
+/// A statement that leaves the run's own place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leaves<'a> {
+    /// It changes something and has this name of another place.
+    Names(&'a str),
+    /// It runs a text, or a procedure of the server's own.
+    Runs(&'a str),
+    /// It goes to another place, or makes what no place holds.
+    Goes(&'a str),
+}
+
+/// A name, maybe of several parts.
+struct Name {
+    place: Range<usize>,
+    /// Which words are its parts.
+    first: usize,
+    last: usize,
+    /// With an empty part: `..t`.
+    is_open: bool,
+}
+
+/// A text with its words in small letters.
+struct Read<'a> {
+    sql: &'a str,
+    places: Vec<Range<usize>>,
+    words: Vec<String>,
+    names: Vec<Name>,
+}
+
+fn is(word: &str, list: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == word)
+}
+
+/// How a text leaves the run's own place, if it does.
+pub fn leaves(sql: &str) -> Option<Leaves<'_>> {
+    let read = Read::of(sql);
+    // MySQL and MariaDB run what stands in such comments, and begin others by a sign that means something else elsewhere.
+    let is_comment = |at: usize| !sql[at + 1..].starts_with(|c: char| c.is_alphanumeric() || "_#>=-".contains(c));
+    let opened = ["/*!", "/*M!"].iter().find_map(|open| sql.find(open));
+    if let Some(at) = opened.or_else(|| sql.match_indices('#').map(|(at, _)| at).find(|at| is_comment(*at))) {
+        return Some(Leaves::Runs(&sql[at..sql[at..].char_indices().nth(2).map_or(sql.len(), |(end, _)| at + end)]));
+    }
+    read.runs_or_goes().or_else(|| read.named().map(Leaves::Names)).or_else(|| {
+        // The bodies of what is made or done.
+        let makes = read.words.first().is_some_and(|word| is(word, "do create alter"));
+        bodies(sql).into_iter().filter(|_| makes).find_map(|body| leaves(&sql[body]))
+    })
+}
+
+impl<'a> Read<'a> {
+    fn of(sql: &'a str) -> Self {
+        let places = words(sql);
+        let words = places.iter().map(|place| sql[place.clone()].to_lowercase()).collect();
+        let mut read = Self { sql, places, words, names: Vec::new() };
+        let mut at = 0;
+        while at < read.places.len() {
+            let last = read.end_of_name(at);
+            let start = read.places[at].start;
+            let before = at.checked_sub(1).map_or(0, |before| read.places[before].end);
+            let is_open = between(sql, before, start).ends_with("..") || (at..last).any(|part| read.gap(part) == "..");
+            read.names.push(Name { place: start..read.places[last].end, first: at, last, is_open });
+            at = last + 1;
+        }
+        read
+    }
+
+    /// What stands behind a word, up to the next.
+    fn gap(&self, word: usize) -> String {
+        let end = self.places.get(word + 1).map_or(self.sql.len(), |next| next.start);
+        between(self.sql, self.places[word].end, end)
+    }
+
+    /// The last word of the name that begins with this one. Numbers have dots too.
+    fn end_of_name(&self, first: usize) -> usize {
+        let mut last = first;
+        while last + 1 < self.places.len() && !self.words[last].starts_with(|c: char| c.is_ascii_digit()) {
+            // `FROM ..t` is no name that begins with FROM.
+            let is_word = is(&self.words[last], TARGETS) || is(&self.words[last], "from join");
+            match self.gap(last).as_str() {
+                "." => {}
+                ".." if !is_word => {}
+                _ => break,
+            }
+            last += 1;
+        }
+        last
+    }
+
+    fn text(&self, place: &Range<usize>) -> &'a str {
+        &self.sql[place.clone()]
+    }
+
+    /// The word before another, if nothing but blanks is between them.
+    fn word_before(&self, word: usize) -> Option<&str> {
+        let before = word.checked_sub(1)?;
+        self.gap(before).is_empty().then(|| self.words[before].as_str())
+    }
+
+    /// Whether a statement begins with a word: the first one, and those behind a semicolon. Within what is made or done they may be parts
+    /// of a body.
+    fn begins(&self, at: usize) -> bool {
+        let is_body = self.words.first().is_some_and(|word| is(word, "create alter do declare begin if while"));
+        at == 0 || !is_body && self.gap(at - 1).ends_with(';')
+    }
+
+    /// Whether a SET sets a setting, rather than a column or what becomes of a key.
+    fn sets(&self, at: usize) -> bool {
+        let in_body = self.word_before(at).is_some_and(|before| is(before, BEFORE_STATEMENT));
+        self.begins(at) || in_body || at > 0 && self.gap(at - 1).ends_with(';')
+    }
+
+    /// What a SET sets that it may not.
+    fn sets_beyond(&self, at: usize) -> bool {
+        let words = self.words[at + 1..].iter().map(|word| word.trim_matches(['"', '`', '[', ']']));
+        if words.clone().any(|word| is(word, "global persist persist_only")) {
+            return true;
+        }
+        // A variable of one's own.
+        if self.gap(at) == "@" {
+            return false;
+        }
+        let named = words.clone().find(|word| !is(word, "session local"));
+        named.is_some_and(|word| !is(word, SETTINGS) && !word.starts_with("enable_"))
+    }
+
+    /// Whether what is made, changed or dropped is nothing that a place holds.
+    fn makes_beyond(&self, at: usize) -> bool {
+        let kind = self.words[at + 1..].iter().take(MOST_KINDS).find(|word| !is(word, MODIFIERS));
+        kind.is_some_and(|kind| !is(kind, KINDS))
+    }
+
+    fn runs_or_goes(&self) -> Option<Leaves<'a>> {
+        (0..self.words.len()).find_map(|at| {
+            let (word, here) = (self.words[at].as_str(), self.text(&self.places[at]));
+            let next = self.words.get(at + 1).map(String::as_str).unwrap_or_default();
+            let called = self.names.iter().find(|name| name.first == at + 1).map(|name| self.words[name.last].as_str());
+            let both = || match self.places.get(at + 1) {
+                Some(next) => &self.sql[self.places[at].start..next.end],
+                None => here,
+            };
+            if self.begins(at) && !is(word, BEGINS) {
+                // Names in quotes are none of these words.
+                return Some(Leaves::Goes(here));
+            }
+            if self.gap(at).starts_with('(') && FUNCTIONS.iter().any(|begin| word.starts_with(begin)) {
+                return Some(Leaves::Runs(here));
+            }
+            match word {
+                "exec" | "execute" => {
+                    let is_text = self.gap(at).starts_with(['(', '\'', '"']) || next.starts_with("sp_executesql");
+                    let is_system = called.is_some_and(|name| name.starts_with("sp_") || name.starts_with("xp_"));
+                    (is_text || is_system || next == "immediate").then_some(Leaves::Runs(here))
+                }
+                "prepare" if self.begins(at) || next == "from" => Some(Leaves::Runs(here)),
+                "set" if self.sets(at) && self.sets_beyond(at) => Some(Leaves::Goes(both())),
+                // A table that goes to another schema, or that its run does not know by its name any more.
+                "set" if next == "schema" && self.words[0] == "alter" => Some(Leaves::Goes(both())),
+                "rename" if is(next, "to as") && self.words[0] == "alter" => Some(Leaves::Goes(both())),
+                "pragma" if self.words[at..].iter().any(|word| is(word.trim_matches('"'), MARKS)) => {
+                    Some(Leaves::Goes(both()))
+                }
+                "into" if is(next, "outfile dumpfile") => Some(Leaves::Goes(both())),
+                "vacuum" if self.words[at..].iter().any(|word| word == "into") || at == 0 && next.is_empty() => {
+                    Some(Leaves::Goes(here))
+                }
+                "create" | "alter" | "drop" if !next.is_empty() && self.gap(at).is_empty() && self.makes_beyond(at) => {
+                    // A column or a constraint goes without its kind: `ALTER TABLE t DROP a`.
+                    let is_part = at > 0 && self.words[..at].iter().any(|word| word == "alter");
+                    (!is_part).then(|| Leaves::Goes(both()))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// The first name of another place that is changed, or may be.
+    fn named(&self) -> Option<&'a str> {
+        let is_change = |name: &&Name| name.first == name.last && is(&self.words[name.first], CHANGES);
+        let changes: Vec<&str> = self.names.iter().filter(is_change).map(|name| &*self.words[name.first]).collect();
+        let advances = self.words.windows(2).any(|pair| pair[0] == "next" && pair[1] == "value");
+        // What reads from elsewhere by its name alone would also write there: a view, a synonym, a procedure.
+        let makes = self.words.iter().position(|word| is(word, "create alter"));
+        let makes = makes.is_some_and(|at| self.words[at..].iter().take(MOST_KINDS).any(|word| is(word, STANDS_FOR)));
+        let reads_on = !makes && changes.iter().all(|word| is(word, KEEPS_READING));
+        if changes.is_empty() && !advances {
+            return None;
+        }
+        let other = self.names.iter().find(|name| {
+            let is_parted = name.first < name.last || name.is_open;
+            let schema = &self.words[name.first];
+            // Numbers, and temporary tables of the session.
+            let is_number = schema.starts_with(|c: char| c.is_ascii_digit() || c == '#') || schema.starts_with("[#");
+            if !is_parted || is_number || is(schema, OWN) && !name.is_open {
+                return false;
+            }
+            if self.is_target(name) {
+                return true;
+            }
+            // A function is called.
+            let is_called = self.gap(name.last).starts_with('(') || is(schema, OF_THE_SERVER);
+            !reads_on && !is_called && (name.is_open || !self.is_local(schema))
+        })?;
+        Some(self.text(&other.place))
+    }
+
+    /// Whether a name is that of what is changed.
+    fn is_target(&self, name: &Name) -> bool {
+        let mut at = name.first;
+        while let Some(before) = at.checked_sub(1) {
+            let (word, gap) = (self.words[before].as_str(), self.gap(before));
+            // `TOP (1) t`, and the number in it.
+            let is_count = gap == "(" || gap == ")" && word.starts_with(|c: char| c.is_ascii_digit() || c == '@');
+            let follows_top = before > 0 && self.words[before - 1] == "top";
+            if is_count && follows_top && gap == ")" {
+                at = before - 1;
+                continue;
+            }
+            if !(gap.is_empty() || gap == "@" || gap == ".." && at == name.first) {
+                // The next of a list that is dropped.
+                return gap == "," && self.is_dropped(before);
+            }
+            if word == "on" {
+                return self.is_index(before);
+            }
+            if word == "for" {
+                return before > 0 && self.words[before - 1] == "value";
+            }
+            if word == "from" && before > 0 && self.words[before - 1] == "delete" {
+                return true;
+            }
+            if is(word, TARGETS) {
+                return !self.is_action(before);
+            }
+            if !is(word, SKIPPED) {
+                return false;
+            }
+            at = before;
+        }
+        false
+    }
+
+    /// `ON DELETE CASCADE` and `DO UPDATE SET` name nothing.
+    fn is_action(&self, at: usize) -> bool {
+        is(&self.words[at], "update delete") && self.word_before(at).is_some_and(|before| is(before, "on do then"))
+    }
+
+    /// Whether a word is in a list behind DROP or TRUNCATE.
+    fn is_dropped(&self, at: usize) -> bool {
+        let begin = self.sql[..self.places[at].start].rfind(';').map_or(0, |end| end + 1);
+        let first = self.places.iter().position(|place| place.start >= begin);
+        first.is_some_and(|first| is(&self.words[first], "drop truncate"))
+    }
+
+    /// Whether this ON names the table of an index, a trigger or the like.
+    fn is_index(&self, on: usize) -> bool {
+        let before = self.words[..on].iter().rev().take_while(|word| *word != "on" && *word != "as");
+        let mut before = before.take(MOST_BEFORE_ON);
+        before.any(|word| is(word, "index trigger statistics policy rule comment all"))
+    }
+
+    /// Whether a word stands for a table or its rows in this text: an alias, a table of the place, a variable.
+    fn is_local(&self, word: &str) -> bool {
+        self.names.iter().enumerate().any(|(number, name)| {
+            if name.first != name.last || self.words[name.first] != word {
+                return false;
+            }
+            let Some(before) = number.checked_sub(1).map(|before| &self.names[before]) else { return false };
+            let gap = between(self.sql, before.place.end, name.place.start);
+            match gap.as_str() {
+                "" => before.first < before.last || !is(&self.words[before.first], NO_ALIAS),
+                "," | ")" | "@" | "(" => !is(&self.words[before.first], "set where"),
+                _ => false,
+            }
+        })
+    }
+}
+
+/// Words between CREATE and what is made.
+const MOST_KINDS: usize = 8;
+/// What is made so that its name stands for something else.
+const STANDS_FOR: &str = "view synonym procedure proc function trigger rule";
+/// Words of `CREATE UNIQUE NONCLUSTERED INDEX IF NOT EXISTS i ON` and the like.
+const MOST_BEFORE_ON: usize = 16;
+
+#[cfg(test)]
+mod tests;
