@@ -370,7 +370,7 @@ impl Step<'_> {
             }
             ";" => {
                 (self.wanted, self.is_target, self.merges) = (None, false, false);
-                (self.before, self.before_that, self.fetches) = ("", "", false);
+                (self.before, self.before_that, self.fetches, self.makes_columns) = ("", "", false, false);
                 self.lists.clear();
                 self.queries.clear();
                 self.statement += 1;

@@ -4,6 +4,7 @@
 //!
 //! This is read from words, for all engines alike. It catches what happens by mistake; a name in a text is nobody's to see.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::text::{between, bodies, words};
@@ -95,6 +96,8 @@ struct Read<'a> {
     places: Vec<Range<usize>>,
     words: Vec<String>,
     names: Vec<Name>,
+    /// For each word the first one of its statement, as semicolons part them: a text may have a megabyte, and is read once.
+    heads: Vec<usize>,
 }
 
 fn is(word: &str, list: &str) -> bool {
@@ -121,7 +124,11 @@ impl<'a> Read<'a> {
     fn of(sql: &'a str) -> Self {
         let places = words(sql);
         let words = places.iter().map(|place| sql[place.clone()].to_lowercase()).collect();
-        let mut read = Self { sql, places, words, names: Vec::new() };
+        let mut read = Self { sql, places, words, names: Vec::new(), heads: Vec::new() };
+        for at in 0..read.places.len() {
+            let is_head = at == 0 || read.gap(at - 1).contains(';');
+            read.heads.push(if is_head { at } else { read.heads[at - 1] });
+        }
         let mut at = 0;
         while at < read.places.len() {
             let last = read.end_of_name(at);
@@ -181,7 +188,7 @@ impl<'a> Read<'a> {
 
     /// What a SET sets that it may not.
     fn sets_beyond(&self, at: usize) -> bool {
-        let words = self.words[at + 1..].iter().map(|word| word.trim_matches(['"', '`', '[', ']']));
+        let words = self.rest(at).skip(1).map(|word| word.trim_matches(['"', '`', '[', ']']));
         if words.clone().any(|word| is(word, "global persist persist_only")) {
             return true;
         }
@@ -203,7 +210,6 @@ impl<'a> Read<'a> {
         (0..self.words.len()).find_map(|at| {
             let (word, here) = (self.words[at].as_str(), self.text(&self.places[at]));
             let next = self.words.get(at + 1).map(String::as_str).unwrap_or_default();
-            let called = self.names.iter().find(|name| name.first == at + 1).map(|name| self.words[name.last].as_str());
             let both = || match self.places.get(at + 1) {
                 Some(next) => &self.sql[self.places[at].start..next.end],
                 None => here,
@@ -218,6 +224,7 @@ impl<'a> Read<'a> {
             match word {
                 "exec" | "execute" => {
                     let is_text = self.gap(at).starts_with(['(', '\'', '"']) || next.starts_with("sp_executesql");
+                    let called = (at + 1 < self.words.len()).then(|| self.words[self.end_of_name(at + 1)].as_str());
                     let is_system = called.is_some_and(|name| name.starts_with("sp_") || name.starts_with("xp_"));
                     (is_text || is_system || next == "immediate").then_some(Leaves::Runs(here))
                 }
@@ -226,16 +233,14 @@ impl<'a> Read<'a> {
                 // A table that goes to another schema, or that its run does not know by its name any more.
                 "set" if next == "schema" && self.words[0] == "alter" => Some(Leaves::Goes(both())),
                 "rename" if is(next, "to as") && self.words[0] == "alter" => Some(Leaves::Goes(both())),
-                "pragma" if self.words[at..].iter().any(|word| is(word.trim_matches('"'), MARKS)) => {
-                    Some(Leaves::Goes(both()))
-                }
+                "pragma" if self.rest(at).any(|word| is(word.trim_matches('"'), MARKS)) => Some(Leaves::Goes(both())),
                 "into" if is(next, "outfile dumpfile") => Some(Leaves::Goes(both())),
-                "vacuum" if self.words[at..].iter().any(|word| word == "into") || at == 0 && next.is_empty() => {
+                "vacuum" if self.rest(at).any(|word| word == "into") || at == 0 && next.is_empty() => {
                     Some(Leaves::Goes(here))
                 }
                 "create" | "alter" | "drop" if !next.is_empty() && self.gap(at).is_empty() && self.makes_beyond(at) => {
                     // A column or a constraint goes without its kind: `ALTER TABLE t DROP a`.
-                    let is_part = at > 0 && self.words[..at].iter().any(|word| word == "alter");
+                    let is_part = at > 0 && self.words[self.heads[at]] == "alter";
                     (!is_part).then(|| Leaves::Goes(both()))
                 }
                 _ => None,
@@ -255,6 +260,7 @@ impl<'a> Read<'a> {
         if changes.is_empty() && !advances {
             return None;
         }
+        let locals = self.locals();
         let other = self.names.iter().find(|name| {
             let is_parted = name.first < name.last || name.is_open;
             let schema = &self.words[name.first];
@@ -268,7 +274,7 @@ impl<'a> Read<'a> {
             }
             // A function is called.
             let is_called = self.gap(name.last).starts_with('(') || is(schema, OF_THE_SERVER);
-            !reads_on && !is_called && (name.is_open || !self.is_local(schema))
+            !reads_on && !is_called && (name.is_open || !locals.contains(schema.as_str()))
         })?;
         Some(self.text(&other.place))
     }
@@ -316,9 +322,13 @@ impl<'a> Read<'a> {
 
     /// Whether a word is in a list behind DROP or TRUNCATE.
     fn is_dropped(&self, at: usize) -> bool {
-        let begin = self.sql[..self.places[at].start].rfind(';').map_or(0, |end| end + 1);
-        let first = self.places.iter().position(|place| place.start >= begin);
-        first.is_some_and(|first| is(&self.words[first], "drop truncate"))
+        is(&self.words[self.heads[at]], "drop truncate")
+    }
+
+    /// The words of a statement from one of them on.
+    fn rest(&self, at: usize) -> impl Iterator<Item = &str> + Clone {
+        let within = self.heads[at..].iter().take_while(move |head| **head <= at).count();
+        self.words[at..at + within].iter().map(String::as_str)
     }
 
     /// Whether this ON names the table of an index, a trigger or the like.
@@ -328,20 +338,20 @@ impl<'a> Read<'a> {
         before.any(|word| is(word, "index trigger statistics policy rule comment all"))
     }
 
-    /// Whether a word stands for a table or its rows in this text: an alias, a table of the place, a variable.
-    fn is_local(&self, word: &str) -> bool {
-        self.names.iter().enumerate().any(|(number, name)| {
-            if name.first != name.last || self.words[name.first] != word {
+    /// Words that stand for a table or its rows in this text: aliases, tables of the place, variables.
+    fn locals(&self) -> HashSet<&str> {
+        let is_local = |pair: &&[Name]| {
+            let [before, name] = pair else { return false };
+            if name.first != name.last {
                 return false;
             }
-            let Some(before) = number.checked_sub(1).map(|before| &self.names[before]) else { return false };
-            let gap = between(self.sql, before.place.end, name.place.start);
-            match gap.as_str() {
+            match between(self.sql, before.place.end, name.place.start).as_str() {
                 "" => before.first < before.last || !is(&self.words[before.first], NO_ALIAS),
                 "," | ")" | "@" | "(" => !is(&self.words[before.first], "set where"),
                 _ => false,
             }
-        })
+        };
+        self.names.windows(2).filter(is_local).map(|pair| self.words[pair[1].first].as_str()).collect()
     }
 }
 

@@ -193,3 +193,10 @@ fn any_text_is_read_without_harm() {
         let _ = leaves(odd);
     }
 }
+
+/// A statement has at most a megabyte. Read in the square of its length, this would take many minutes.
+#[test]
+fn a_long_text_is_read_once() {
+    let long = "UPDATE t SET t.a = t.b, t.c = 1; SET @a = 1; DROP TABLE u, v; PRAGMA x; ".repeat(14_000);
+    assert_eq!(leaves(&long), None);
+}
