@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use plimsoll_engine::{Cancel, ColumnType, Database, Error, ErrorKind, Session, Statement, Workspace};
+use plimsoll_engine::{Cancel, ColumnType, Error, ErrorKind, Session, Statement};
 
-use crate::beds::{Bed, Bench};
+use crate::beds::{Bed, Bench, remove_at_last};
 
 /// Has a session work in another thread until somebody ends that.
 fn busy(bed: &dyn Bed, mut session: Box<dyn Session>) -> JoinHandle<(Box<dyn Session>, Error)> {
@@ -73,17 +73,11 @@ pub fn sessions_of_a_dead_run_are_ended_and_others_live(bed: &dyn Bed) {
     cancel_until(&cancel, &neighbour);
     assert_eq!(neighbour.join().unwrap().1.kind, ErrorKind::Cancelled);
     drop(alive.lease);
-    // An orphan doesn't keep its place from being removed. Whoever else ends orphans here holds the lock of a dead run for a
-    // moment, so that a place may be busy at first.
+    // An orphan doesn't keep its place from being removed.
     remove_at_last(neighbours.as_ref(), &dead.workspace);
     let again = Bench::new(bed, "orphanagain");
     let working = busy(bed, again.session);
     drop(again.lease);
     remove_at_last(again.database.as_ref(), &again.workspace);
     assert_eq!(working.join().unwrap().1.kind, ErrorKind::Lost);
-}
-
-/// Removes a place that nobody works with, and that others look at.
-fn remove_at_last(database: &dyn Database, workspace: &Workspace) {
-    while !database.remove(workspace).unwrap() {}
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::{ClaimMode, Database, ErrorKind, Workspace, WorkspaceStatus};
 
-use crate::beds::{Bed, Bench};
+use crate::beds::{Bed, Bench, remove_at_last};
 use crate::rows::{Dense, dense, read_table};
 
 fn status(database: &dyn Database, workspace: &Workspace) -> Option<WorkspaceStatus> {
@@ -56,12 +56,12 @@ pub fn a_place_goes_with_all_its_tables(bed: &dyn Bed) {
         session.create_table(&dense().named(format!("t{number}"))).unwrap();
     }
     drop((session, lease));
-    assert!(database.remove(&workspace).unwrap());
+    remove_at_last(database.as_ref(), &workspace);
     // The name is free again, and nothing is in the new place.
     let Bench { mut session, lease, database, workspace } = Bench::within(database, "many");
     assert!(session.execute("DELETE FROM t50", &[]).is_err());
     drop((session, lease));
-    assert!(database.remove(&workspace).unwrap());
+    remove_at_last(database.as_ref(), &workspace);
 }
 
 pub fn a_data_set_is_read_by_a_session_of_another_run(bed: &dyn Bed) {
@@ -77,5 +77,5 @@ pub fn a_data_set_is_read_by_a_session_of_another_run(bed: &dyn Bed) {
     let shared = database.claim(&data, ClaimMode::Shared).unwrap().unwrap();
     assert_eq!(read_table(database.session(&data, &run).unwrap().as_mut(), &dense()), loaded);
     drop((session, shared));
-    assert!(database.remove(&data).unwrap());
+    remove_at_last(database.as_ref(), &data);
 }

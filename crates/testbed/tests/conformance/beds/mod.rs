@@ -76,6 +76,12 @@ pub fn open(engine: &dyn Engine, url: &str) -> Result<Box<dyn Database>> {
     engine.open(&Target::parse(url)?, &Credentials::default(), clock)
 }
 
+/// Removes a place whose run has ended. Whoever ends orphans holds the lock of each dead run for a moment, so that the place may
+/// be busy at first.
+pub fn remove_at_last(database: &dyn Database, workspace: &Workspace) {
+    while !database.remove(workspace).unwrap() {}
+}
+
 /// A claimed place with a session in it.
 pub struct Bench {
     pub session: Box<dyn Session>,
