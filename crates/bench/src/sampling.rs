@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::Database;
-use plimsoll_measurement::{Ceiling, Moment, Repetition, Samples, SamplingCost};
+use plimsoll_measurement::{Ceiling, FileDelta, Moment, Repetition, Samples, SamplingCost};
 use plimsoll_telemetry::{Recording, Sources, recording::Recorded, sources, views};
 
 /// The looks of a run.
@@ -91,13 +91,15 @@ impl Sampling {
             repetition.waits = waits.rows;
         }
         if repetition.files.is_empty() {
-            let files = views::files(&before.files, &after.files, workspace);
+            let files = views::files(&before.files, &after.files, elapsed_seconds, workspace);
             warnings.extend(files.warning("reads and writes"));
             repetition.files = files.rows;
         }
-        for (name, used) in used {
-            let name = name.replace(workspace, "run");
-            if let Some(file) = repetition.files.iter_mut().find(|file| file.file == name) {
+        for (row, used) in used {
+            let name = row.name.replace(workspace, "run");
+            let is_it =
+                |file: &&mut FileDelta| file.file == name && (file.database.is_none() || file.database == row.database);
+            if let Some(file) = repetition.files.iter_mut().find(is_it) {
                 file.limits = Some(used);
             }
         }

@@ -85,7 +85,13 @@ impl Waits {
     pub fn rows(&self) -> Vec<WaitRow> {
         let row = |wait: &Wait| {
             let (count, time) = self.of(*wait);
-            WaitRow { name: wait.name().to_owned(), class: Some(wait.class()), count, seconds: time.as_secs_f64() }
+            WaitRow {
+                name: wait.name().to_owned(),
+                class: Some(wait.class()),
+                count,
+                seconds: time.as_secs_f64(),
+                ..WaitRow::default()
+            }
         };
         Wait::ALL.iter().map(row).collect()
     }

@@ -120,6 +120,12 @@ pub struct WaitDelta {
     pub count: Option<u64>,
     /// Its part of the elapsed time, in percent.
     pub elapsed_percent: f64,
+    /// Of its time what was waited for a CPU, after what was waited for was there; absent where that is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal_seconds: Option<f64>,
+    /// The longest since the engine counts them, which may have been before the test: since the session began on SQL Server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_seconds: Option<f64>,
 }
 
 /// What was read from and written to a file of the engine.
@@ -127,6 +133,12 @@ pub struct WaitDelta {
 pub struct FileDelta {
     /// The file, or the kind of files where the engine counts by kind.
     pub file: String,
+    /// The database that it belongs to; absent where the engine doesn't tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Where it lies, as the server calls the place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<u64>,
@@ -139,6 +151,18 @@ pub struct FileDelta {
     /// Bytes written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes: Option<u64>,
+    /// Sum of the times that reads took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_stall_seconds: Option<f64>,
+    /// Sum of the times that writes took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_stall_seconds: Option<f64>,
+    /// MB (2^20 bytes) read in a second of the elapsed time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_mb_per_second: Option<f64>,
+    /// MB (2^20 bytes) written in a second of the elapsed time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_mb_per_second: Option<f64>,
     /// Mean time of a read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_latency_ms: Option<f64>,

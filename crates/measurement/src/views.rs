@@ -74,7 +74,7 @@ impl WaitClass {
 }
 
 /// A type of wait.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct WaitRow {
     /// The engine's name for it.
     pub name: String,
@@ -84,6 +84,10 @@ pub struct WaitRow {
     pub count: u64,
     /// How long in all.
     pub seconds: f64,
+    /// Of it the time in which what was waited for was there and a CPU was not.
+    pub signal_seconds: Option<f64>,
+    /// The longest of them, ever since they are counted.
+    pub longest_seconds: Option<f64>,
 }
 
 /// What a file is held to by itself, whatever others do.
@@ -115,6 +119,12 @@ pub struct Files {
 pub struct FileRow {
     /// Its name, without folders, or the kind of files where the engine counts by kind.
     pub name: String,
+    /// The database that it belongs to, where the engine says so.
+    pub database: Option<String>,
+    /// Where it lies, as the server calls the place.
+    pub path: Option<String>,
+    /// What stays the same when it is renamed, and no other file has.
+    pub handle: Option<String>,
     /// `data` or `log`.
     pub kind: &'static str,
     /// How large it is.

@@ -11,8 +11,8 @@ const MB: f64 = (1 << 20) as f64;
 /// The part of a limit from which on an interval is counted (reference, 5.5).
 const NEARLY_FULL: f64 = 0.9;
 
-/// How far files used their limits since `from`, by their names.
-pub(crate) fn used(looks: &[Look], from: Moment) -> Vec<(String, FileUse)> {
+/// How far files used their limits since `from`.
+pub(crate) fn used(looks: &[Look], from: Moment) -> Vec<(FileRow, FileUse)> {
     let seen: Vec<&Files> =
         looks.iter().filter(|look| look.at >= from).filter_map(|look| look.files.as_ref()).collect();
     let Some(last) = seen.last() else { return Vec::new() };
@@ -27,7 +27,7 @@ pub(crate) fn used(looks: &[Look], from: Moment) -> Vec<(String, FileUse)> {
         };
         let used =
             seen.windows(2).filter_map(|pair| done(row, pair[0], pair[1])).fold(start, |used, done| with(used, &done));
-        Some((row.name.clone(), used))
+        Some((row.clone(), used))
     };
     last.rows.iter().filter_map(of_file).collect()
 }
@@ -163,8 +163,8 @@ mod tests {
         // 449, 450 and 600 I/Os in a second, then 800 in two; 500 are allowed.
         let counts = [(0.0, 0), (1.0, 449), (2.0, 899), (3.0, 1499), (5.0, 2299)];
         let looks = counts.map(|(seconds, ios)| look(seconds, 128, ios));
-        let [(name, used)] = &used(&looks, at(0.0))[..] else { panic!("a file") };
-        assert_eq!((name.as_str(), used.intervals, used.intervals_near_iops), ("sales", 4, 2));
+        let [(row, used)] = &used(&looks, at(0.0))[..] else { panic!("a file") };
+        assert_eq!((row.name.as_str(), used.intervals, used.intervals_near_iops), ("sales", 4, 2));
         assert_eq!((used.intervals_near_mb_per_second, used.size_bytes), (0, Some(128 * GIB)));
         near(used.limit_iops, 500.0);
         near(used.limit_mb_per_second, 100.0);

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use plimsoll_clock::{Clock, spawn};
 use plimsoll_engine::foreign::shown;
 use plimsoll_engine::{Sampler, process};
-use plimsoll_measurement::{Ceiling, FileUse, Moment, Samples, Views};
+use plimsoll_measurement::{Ceiling, FileRow, FileUse, Moment, Samples, Views};
 
 use crate::columns::{self, CLIENT, SERVER, averaged, averaged_waits};
 use crate::host;
@@ -73,7 +73,7 @@ pub struct Recorded {
     /// The engine's cumulative views, as far as it has some: at the beginning and at the end.
     pub views: [Views; 2],
     /// How far files used limits of their own, by their names.
-    pub files: Vec<(String, FileUse)>,
+    pub files: Vec<(FileRow, FileUse)>,
     /// Time between the two.
     pub elapsed_seconds: f64,
 }

@@ -4,6 +4,8 @@
 
 use plimsoll_measurement::{FileDelta, FileRow, Name, WaitDelta, WaitRow};
 
+const MB: f64 = (1 << 20) as f64;
+
 /// What grew, and what can't be said.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Growth<T> {
@@ -41,6 +43,7 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
         let old = before.iter().find(|old| old.name == row.name);
         let seconds = row.seconds - old.map_or(0.0, |old| old.seconds);
         let count = row.count.checked_sub(old.map_or(0, |old| old.count));
+        let signal = row.signal_seconds.map(|signal| signal - old.and_then(|old| old.signal_seconds).unwrap_or(0.0));
         let Some(count) = count.filter(|_| seconds >= 0.0) else {
             growth.got_less.push(row.name.clone());
             continue;
@@ -55,6 +58,8 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
                 seconds,
                 count: Some(count),
                 elapsed_percent,
+                signal_seconds: signal.filter(|signal| *signal >= 0.0),
+                longest_seconds: row.longest_seconds,
             });
         }
     }
@@ -64,10 +69,10 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
 
 /// What was done to files, the one with the slowest writes first. `run` is the name of the run's place, which is different
 /// every time: files are called without it.
-pub fn files(before: &[FileRow], after: &[FileRow], run: &str) -> Growth<FileDelta> {
+pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &str) -> Growth<FileDelta> {
     let mut growth = Growth::default();
     for row in after {
-        let old = before.iter().find(|old| old.name == row.name && old.kind == row.kind);
+        let old = before.iter().find(|old| is_same(old, row));
         let file = row.name.replace(run, "run");
         let Some(grown) = Grown::of(old, row) else {
             growth.got_less.push(file);
@@ -76,11 +81,23 @@ pub fn files(before: &[FileRow], after: &[FileRow], run: &str) -> Growth<FileDel
         let had = |old: &FileRow| [old.reads, old.writes].iter().flatten().any(|count| *count > 0);
         growth.went_on += usize::from(old.is_some_and(had));
         if grown.counts.iter().flatten().any(|count| *count > 0) {
-            growth.rows.push(grown.delta(file));
+            growth.rows.push(FileDelta {
+                database: row.database.clone(),
+                path: row.path.as_ref().map(|path| path.replace(run, "run")),
+                ..grown.delta(file, elapsed_seconds)
+            });
         }
     }
     growth.rows.sort_by(|a, b| b.write_latency_ms.unwrap_or(0.0).total_cmp(&a.write_latency_ms.unwrap_or(0.0)));
     growth
+}
+
+/// Whether two looks are at the same file: by what a new name doesn't change, where the engine has that.
+fn is_same(old: &FileRow, new: &FileRow) -> bool {
+    match (&old.handle, &new.handle) {
+        (Some(old), Some(new)) => old == new,
+        _ => old.name == new.name && old.kind == new.kind && old.database == new.database,
+    }
 }
 
 /// Growth of a file's counters; what is unknown on a side is so between them.
@@ -113,11 +130,14 @@ impl Grown {
         Some(grown)
     }
 
-    fn delta(&self, file: String) -> FileDelta {
+    fn delta(&self, file: String, elapsed_seconds: f64) -> FileDelta {
         let ([reads, writes, read_bytes, write_bytes], [read_stall, write_stall]) = (self.counts, self.stalls);
         let each_ms = |stall: Option<f64>, count: Option<u64>| {
             let (stall, count) = (stall?, count.filter(|count| *count > 0)?);
             Some(1e3 * stall / count as f64)
+        };
+        let rate = |bytes: Option<u64>| {
+            bytes.filter(|_| elapsed_seconds > 0.0).map(|bytes| bytes as f64 / MB / elapsed_seconds)
         };
         FileDelta {
             file,
@@ -125,9 +145,13 @@ impl Grown {
             writes,
             read_bytes,
             write_bytes,
+            read_stall_seconds: read_stall,
+            write_stall_seconds: write_stall,
+            read_mb_per_second: rate(read_bytes),
+            write_mb_per_second: rate(write_bytes),
             read_latency_ms: each_ms(read_stall, reads),
             write_latency_ms: each_ms(write_stall, writes),
-            limits: None,
+            ..FileDelta::default()
         }
     }
 }
@@ -139,7 +163,7 @@ mod tests {
     use super::*;
 
     fn wait(name: &str, count: u64, seconds: f64) -> WaitRow {
-        WaitRow { name: name.to_owned(), class: Some(WaitClass::Other), count, seconds }
+        WaitRow { name: name.to_owned(), class: Some(WaitClass::Other), count, seconds, ..WaitRow::default() }
     }
 
     /// Fixture 11 of the reference: 50,000 inserts on four disks.
@@ -179,12 +203,53 @@ mod tests {
             ..FileRow::default()
         };
         let idle = FileRow { name: "idle".to_owned(), reads: Some(3), writes: Some(0), ..FileRow::default() };
-        let found = files(&[log(10, Some(1.0)), idle.clone()], &[idle, log(30, Some(1.5))], "plimsoll_run_1").rows;
+        let found = files(&[log(10, Some(1.0)), idle.clone()], &[idle, log(30, Some(1.5))], 0.5, "plimsoll_run_1").rows;
         let [file] = &found[..] else { panic!("{found:?}") };
         assert_eq!((file.file.as_str(), file.writes, file.write_bytes), ("run.db-wal", Some(20), Some(20 * 4096)));
         assert!((file.write_latency_ms.unwrap() - 25.0).abs() < 1e-9);
         assert_eq!((file.reads, file.read_latency_ms), (None, None));
-        assert_eq!(files(&[], &[log(4, None)], "x").rows[0].write_latency_ms, None);
+        assert_eq!(files(&[], &[log(4, None)], 0.0, "x").rows[0].write_latency_ms, None);
+    }
+
+    /// What a run's table of files has (reference, 2.16): by handle where there is one, with rates of the elapsed time.
+    #[test]
+    fn a_file_is_known_by_what_a_new_name_does_not_change() {
+        let file = |name: &str, database: &str, handle: &str, writes: u64| FileRow {
+            name: name.to_owned(),
+            database: Some(database.to_owned()),
+            path: Some(format!("F:\\{name}.ldf")),
+            handle: Some(handle.to_owned()),
+            kind: "log",
+            writes: Some(writes),
+            write_bytes: Some(writes << 20),
+            write_stall_seconds: Some(writes as f64 / 100.0),
+            ..FileRow::default()
+        };
+        let before = [file("old", "shop", "5:2:0x1", 30), file("log", "other", "6:2:0x2", 7)];
+        let after = [file("log", "shop", "5:2:0x1", 50), file("log", "other", "6:2:0x2", 8)];
+        let found = files(&before, &after, 4.0, "run");
+        let [shop, other] = &found.rows[..] else { panic!("{found:?}") };
+        assert_eq!((shop.database.as_deref(), shop.writes, other.writes), (Some("shop"), Some(20), Some(1)));
+        assert_eq!((shop.path.as_deref(), shop.file.as_str()), (Some("F:\\log.ldf"), "log"));
+        let rates = (shop.write_mb_per_second, shop.read_mb_per_second, other.write_mb_per_second);
+        assert_eq!(rates, (Some(5.0), None, Some(0.25)));
+        assert!((shop.write_stall_seconds.unwrap() - 0.2).abs() < 1e-9);
+        // Without such a handle by database, name and kind; what takes a name anew is another file.
+        let again = [file("log", "shop", "5:2:0x9", 3)];
+        assert_eq!(files(&before, &again, 4.0, "run").rows[0].writes, Some(3));
+    }
+
+    #[test]
+    fn waits_have_their_signal_time_and_their_longest() {
+        let row = |count, seconds, signal, longest| WaitRow {
+            signal_seconds: Some(signal),
+            longest_seconds: Some(longest),
+            ..wait("WRITELOG", count, seconds)
+        };
+        let found = waits(&[row(3, 1.0, 0.25, 0.5)], &[row(9, 4.0, 1.0, 0.75)], 10.0).rows;
+        assert_eq!((found[0].signal_seconds, found[0].longest_seconds), (Some(0.75), Some(0.75)));
+        let new = waits(&[], &[row(9, 4.0, 1.0, 0.75)], 10.0).rows;
+        assert_eq!(new[0].signal_seconds, Some(1.0), "what shows up counts from 0");
     }
 
     #[test]
@@ -207,7 +272,7 @@ mod tests {
             ..FileRow::default()
         };
         for (before, after) in [(file(9, 1.0), file(3, 2.0)), (file(3, 2.0), file(9, 1.0))] {
-            let found = files(&[before], &[after], "run");
+            let found = files(&[before], &[after], 1.0, "run");
             assert_eq!((found.rows.len(), found.got_less), (0, vec!["data".to_owned()]));
         }
     }
@@ -223,7 +288,7 @@ mod tests {
             ..FileRow::default()
         };
         let (before, after) = (file(None), FileRow { reads: Some(8), ..file(Some(100.0)) });
-        let found = files(&[before], &[after], "run").rows;
+        let found = files(&[before], &[after], 1.0, "run").rows;
         assert_eq!((found[0].reads, found[0].read_latency_ms), (Some(4), None));
     }
 }

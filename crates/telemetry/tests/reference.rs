@@ -4,7 +4,13 @@ use plimsoll_measurement::{FileRow, WaitClass, WaitRow};
 use plimsoll_telemetry::views::{files, waits};
 
 fn wait(name: &str, count: u64, milliseconds: f64) -> WaitRow {
-    WaitRow { name: name.to_owned(), class: Some(WaitClass::LogWrite), count, seconds: milliseconds / 1e3 }
+    WaitRow {
+        name: name.to_owned(),
+        class: Some(WaitClass::LogWrite),
+        count,
+        seconds: milliseconds / 1e3,
+        ..WaitRow::default()
+    }
 }
 
 /// The script joins from the first snapshot, so a wait that the session had not met before is lost: on a fresh session that is
@@ -41,7 +47,7 @@ fn latencies_below_a_millisecond_are_not_cut_to_zero() {
         write_stall_seconds: Some(write_ms / 1e3),
         ..FileRow::default()
     };
-    let found = files(&[file(10, 40.0, 1_000, 700.0)], &[file(10, 40.0, 1_200, 850.0)], "run");
+    let found = files(&[file(10, 40.0, 1_000, 700.0)], &[file(10, 40.0, 1_200, 850.0)], 1.0, "run");
     let log = &found.rows[0];
     assert!((log.write_latency_ms.unwrap() - 0.75).abs() < 1e-9, "{log:?}");
     assert_eq!((log.reads, log.read_latency_ms), (Some(0), None), "no reads have no latency, not one of 0");
@@ -58,7 +64,7 @@ fn a_file_that_was_added_counts_in_full() {
         write_stall_seconds: Some(writes as f64 * 0.004),
         ..FileRow::default()
     };
-    let found = files(&[file("a.mdf", 100)], &[file("a.mdf", 150), file("b.ndf", 30)], "run");
+    let found = files(&[file("a.mdf", 100)], &[file("a.mdf", 150), file("b.ndf", 30)], 1.0, "run");
     let mut written: Vec<_> = found.rows.iter().map(|row| (row.file.as_str(), row.writes, row.write_bytes)).collect();
     written.sort_unstable();
     assert_eq!(written, [("a.mdf", Some(50), Some(50 * 8192)), ("b.ndf", Some(30), Some(30 * 8192))]);

@@ -13,9 +13,17 @@ use super::{sql, waits};
 
 /// Type of a log file in `sys.database_files`.
 const LOG: i64 = 1;
-/// Columns of a file's size, and of whether it is a blob, in [`sql::FILE_STATISTICS_TIMED`].
+/// Columns of a file's size, of whether it is a blob, and of its database, in [`sql::FILE_STATISTICS_TIMED`].
 const PAGES: usize = 9;
 const IS_BLOB: usize = 10;
+const OWN_DATABASE: usize = 11;
+/// Columns of where a file belongs and lies, and of what it is known by, in [`sql::ALL_FILES`].
+const DATABASE: usize = 8;
+const PATH: usize = 9;
+const IDENTITY: usize = 10;
+/// Columns of parts of a wait's time.
+const SIGNAL: usize = 3;
+const LONGEST: usize = 4;
 /// What the catalogue calls the limits of files that are blobs.
 const BLOBS: &str = "azure-sql-mi-gp";
 
@@ -91,7 +99,8 @@ pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Counter, f64)) -> Vec<
     let blob = |row: &Row| {
         let pages = whole(row, PAGES).and_then(|pages| u64::try_from(pages).ok());
         let size_bytes = pages.map(|pages| pages.saturating_mul(PAGE_BYTES));
-        Some(FileRow { size_bytes, limit: Some(FileLimit::BySize(BLOBS)), ..file_row(File::of(row)?) })
+        let limit = Some(FileLimit::BySize(BLOBS));
+        Some(FileRow { size_bytes, limit, database: text_of(row, OWN_DATABASE), ..file_row(File::of(row)?) })
     };
     rows.iter().filter(|row| whole(row, IS_BLOB) == Some(1)).filter_map(blob).collect()
 }
@@ -112,7 +121,11 @@ pub(super) fn sample_memory(control: &mut Control, clock: &dyn Clock, abilities:
 pub(super) fn views(control: &mut Control, clock: &dyn Clock, abilities: Abilities) -> Result<Views> {
     let mut views = Views::default();
     if abilities.has(Ability::SeeFiles) {
-        views.files = files(control)?.into_iter().map(file_row).collect();
+        views.files = match control.rows(sql::ALL_FILES, &[]) {
+            Ok(rows) => rows.iter().filter_map(file_anywhere).collect(),
+            // Azure SQL Database has one database and no view of others.
+            Err(_) => files(control)?.into_iter().map(file_row).collect(),
+        };
     }
     if abilities.has(Ability::SeeOwnWaits) {
         let rows = control.rows(sql::OWN_WAITS, &[])?;
@@ -140,6 +153,12 @@ fn file_row(file: File) -> FileRow {
     }
 }
 
+/// A file of any database.
+fn file_anywhere(row: &Row) -> Option<FileRow> {
+    let [database, path, handle] = [DATABASE, PATH, IDENTITY].map(|column| text_of(row, column));
+    Some(FileRow { database, path, handle, ..file_row(File::of(row)?) })
+}
+
 /// A row of waits; `None` for those of the server's own threads for work.
 pub(super) fn wait_row(row: &Row) -> Option<WaitRow> {
     let count = u64::try_from(whole(row, 1)?).ok()?;
@@ -149,7 +168,9 @@ pub(super) fn wait_row(row: &Row) -> Option<WaitRow> {
     if class == WaitClass::Idle {
         return None;
     }
-    Some(WaitRow { name, class: Some(class), count, seconds: whole(row, 2)? as f64 / 1e3 })
+    let seconds = |column| whole(row, column).map(|milliseconds| milliseconds as f64 / 1e3);
+    let [signal_seconds, longest_seconds] = [SIGNAL, LONGEST].map(seconds);
+    Some(WaitRow { name, class: Some(class), count, seconds: seconds(2)?, signal_seconds, longest_seconds })
 }
 
 /// The view has the time of day of its server; only how long ago that was is of use to us.

@@ -180,6 +180,8 @@ struct Step<'a> {
     creates: bool,
     /// In a FETCH, which names a cursor.
     fetches: bool,
+    /// Between SWITCH and the name of the table that gets the rows.
+    switches: bool,
     selects_into: bool,
     /// Where columns with their types may follow.
     makes_columns: bool,
@@ -329,7 +331,10 @@ impl<'a> Walk<'a> {
             let is_synonym = is(word, "FOR") && is(step.before_that, "SYNONYM");
             let returns = is(word, "TABLE") && is(step.before, "RETURNS");
             let is_no_table = compares || is_part || is_type || of_cursor || returns;
-            let names = is(word, BEFORE_TABLE) && !is_no_table || is_synonym;
+            // A table's rows go to another one, and its old rows are in one.
+            let is_switch = is(word, "TO") && step.switches || is(word, "HISTORY_TABLE") && follows == "=";
+            step.switches = is(word, "SWITCH") || step.switches && !is(word, "TO");
+            let names = is(word, BEFORE_TABLE) && !is_no_table || is_synonym || is_switch;
             if names || is_kind || is(word, "EXEC EXECUTE") || step.merges && is(word, "USING") {
                 step.wanted = Some(word);
                 let lists = is(word, "FROM") || is_kind && is(step.before, "DROP");
@@ -383,7 +388,7 @@ impl Step<'_> {
         // After TOP (n) the table still comes, and tables that are joined may be in parentheses; a query there is none.
         let joins = sign == "(" && self.wanted.is_some_and(|wanted| is(wanted, BEFORE_JOINED));
         let goes_on = joins && !is(follows, BEGINS_QUERY) && !is(follows, "WITH VALUES")
-            || sign == "=" && is(self.before, "EXEC EXECUTE");
+            || sign == "=" && is(self.before, "EXEC EXECUTE HISTORY_TABLE");
         if self.wanted.is_some() && !is(self.before, "TOP") && sign != ")" && !goes_on {
             self.wanted = None;
         }

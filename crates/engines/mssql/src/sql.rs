@@ -152,6 +152,7 @@ texts! {
     DROP_BUFFERS "drop clean buffers";
     KILL "end a session";
     FILE_STATISTICS "file statistics";
+    ALL_FILES "file statistics of all databases";
     FILE_STATISTICS_TIMED "file statistics and their time";
     SERVER_WAITS "waits of the server";
     DATABASE_WAITS "waits of the database";

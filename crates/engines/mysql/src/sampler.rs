@@ -186,9 +186,12 @@ fn file_row(row: &[Option<String>]) -> Option<FileRow> {
     let mut parts = path.rsplit('/');
     let file = parts.next()?;
     let is_table = Path::new(file).extension().is_some_and(|extension| extension == "ibd");
-    let name = parts.next().filter(|_| is_table).map_or_else(|| file.to_owned(), |folder| format!("{folder}/{file}"));
+    let database = parts.next().filter(|_| is_table).map(str::to_owned);
+    let name = database.as_ref().map_or_else(|| file.to_owned(), |folder| format!("{folder}/{file}"));
     Some(FileRow {
         name,
+        database,
+        path: Some(path.clone()).filter(|path| path.contains('/')),
         kind: if number(row, 1) == Some(1.0) { "data" } else { "log" },
         reads: count(2),
         read_bytes: count(3),
@@ -216,7 +219,15 @@ fn wait_row(row: &[Option<String>], product: Product) -> Option<WaitRow> {
     let name = row.first()?.as_ref()?;
     let name = name.strip_prefix("wait/").unwrap_or(name).to_owned();
     let class = class_of(&name, product);
-    Some(WaitRow { name, class, count: number(row, 1)? as u64, seconds: number(row, 2)? * TIMER })
+    let time = |column| number(row, column).map(|ticks| ticks * TIMER);
+    Some(WaitRow {
+        name,
+        class,
+        count: number(row, 1)? as u64,
+        seconds: time(2)?,
+        longest_seconds: time(3),
+        ..WaitRow::default()
+    })
 }
 
 impl Sampler for ServerSampler {

@@ -234,6 +234,8 @@ pub fn waits(record: &RunRecord) -> Option<Table> {
             (scaled("Waited", "s"), &|(_, wait)| wait.seconds.into()),
             (number("Times", ""), &|(_, wait)| wait.count.into()),
             (number("Mean", "ms"), &|(_, wait)| mean(wait).into()),
+            (number("Longest so far", "ms"), &|(_, wait)| wait.longest_seconds.map(|seconds| 1e3 * seconds).into()),
+            (scaled("Signal", "s"), &|(_, wait)| wait.signal_seconds.into()),
             (number("Of the elapsed time", "%").page("VERDICTS.md"), &|(_, wait)| wait.elapsed_percent.into()),
         ],
     )
@@ -243,6 +245,11 @@ fn all_files(record: &RunRecord) -> impl Iterator<Item = (&Repetition, &FileDelt
     record.repetitions.iter().flat_map(|one| one.files.iter().map(move |file| (one, file)))
 }
 
+/// Mean size of a read or a write.
+fn each_kb(bytes: Option<u64>, count: Option<u64>) -> Option<f64> {
+    Some(bytes? as f64 / count.filter(|count| *count > 0)? as f64 / 1024.0)
+}
+
 /// Rows: repetitions and files of the engine, what was read from and written to them.
 pub fn files(record: &RunRecord) -> Option<Table> {
     Table::of(
@@ -250,12 +257,18 @@ pub fn files(record: &RunRecord) -> Option<Table> {
         &[
             (text("Rep."), &|(one, _)| plain(&one.label).into()),
             (text("File"), &|(_, file)| plain(&file.file).into()),
+            (text("Database"), &|(_, file)| file.database.as_deref().map(plain).into()),
             (number("Reads", "").within("Reads"), &|(_, file)| file.reads.into()),
             (number("Read", "MB").within("Reads"), &|(_, file)| file.read_bytes.map(megabytes).into()),
+            (number("Rate", "MB/s").within("Reads"), &|(_, file)| file.read_mb_per_second.into()),
+            (number("Each", "KB").within("Reads"), &|(_, file)| each_kb(file.read_bytes, file.reads).into()),
             (number("Mean read", "ms").within("Reads"), &|(_, file)| file.read_latency_ms.into()),
             (number("Writes", "").within("Writes"), &|(_, file)| file.writes.into()),
             (number("Written", "MB").within("Writes"), &|(_, file)| file.write_bytes.map(megabytes).into()),
+            (number("Rate", "MB/s").within("Writes"), &|(_, file)| file.write_mb_per_second.into()),
+            (number("Each", "KB").within("Writes"), &|(_, file)| each_kb(file.write_bytes, file.writes).into()),
             (number("Mean write", "ms").within("Writes"), &|(_, file)| file.write_latency_ms.into()),
+            (text("Path").spare(13), &|(_, file)| file.path.as_deref().map(plain).into()),
         ],
     )
 }

@@ -211,6 +211,8 @@ pub fn insert_latency(target: &str) -> RunRecord {
         seconds,
         count: Some(50_000),
         elapsed_percent,
+        signal_seconds: Some(0.002 * seconds),
+        longest_seconds: Some(0.031),
     };
     let mut one = repetition("a", vec![moved(0, 20, 33.0, 0.0)]);
     one.requests = vec![kind("insert", 50_000, 0.72, 1, 11)];
@@ -219,18 +221,28 @@ pub fn insert_latency(target: &str) -> RunRecord {
     one.files = vec![
         FileDelta {
             file: "log".into(),
+            database: Some("shop".into()),
+            path: Some("F:\\log\\shop_log.ldf".into()),
             writes: Some(50_000),
             write_bytes: Some(200 * MB),
+            write_stall_seconds: Some(34.05),
+            write_mb_per_second: Some(5.56),
             write_latency_ms: Some(0.681),
             ..FileDelta::default()
         },
         FileDelta {
             file: "data".into(),
+            database: Some("shop".into()),
+            path: Some("D:\\data\\shop.mdf".into()),
             reads: Some(12),
             read_bytes: Some(98_304),
+            read_stall_seconds: Some(0.0132),
+            read_mb_per_second: Some(0.0026),
             read_latency_ms: Some(1.1),
             writes: Some(2600),
             write_bytes: Some(21 * MB),
+            write_stall_seconds: Some(2.34),
+            write_mb_per_second: Some(0.583),
             write_latency_ms: Some(0.9),
             limits: Some(FileUse {
                 source: "azure-sql-mi-gp/129GiB@2026-08".into(),

@@ -110,10 +110,10 @@ pub fn mix(target: &str, length: usize) -> RunRecord {
             .enumerate()
             .map(|(at, wait)| WaitDelta {
                 wait: (*wait).into(),
-                class: None,
                 seconds: whole * (2.0 - at as f64 * 0.9),
                 count: Some(length as u64 * 40),
                 elapsed_percent: 200.0 - at as f64 * 90.0,
+                ..WaitDelta::default()
             })
             .collect();
         let label = repetition.label.as_str();

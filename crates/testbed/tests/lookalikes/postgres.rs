@@ -55,7 +55,7 @@ const WITHIN: [&str; 12] = [
     "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC",
     "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 8000', current_database()); END $$",
     "DO $$ BEGIN EXECUTE format('ALTER ROLE stranger IN DATABASE %I SET jit = off', current_database()); END $$",
-    "CREATE CAST (point AS int) WITHOUT FUNCTION",
+    "CREATE CAST (text AS bytea) WITHOUT FUNCTION",
     "ALTER OPERATOR FAMILY float_ops USING btree ADD OPERATOR 1 < (int4, int4)",
     "CREATE PUBLICATION mine",
     "CREATE TYPE public.mine AS ENUM ('a')",

@@ -230,7 +230,7 @@ fn keep_views(keep: &mut Keep<'_>, before: &Views, after: &Views, workspace: &st
     let waits = views::waits(&before.waits, &after.waits, elapsed);
     waits.warning("waits").into_iter().for_each(|warning| keep.warn(warning));
     keep.repetition.waits = waits.rows;
-    let files = views::files(&before.files, &after.files, workspace);
+    let files = views::files(&before.files, &after.files, elapsed, workspace);
     files.warning("reads and writes").into_iter().for_each(|warning| keep.warn(warning));
     keep.repetition.files = files.rows;
 }

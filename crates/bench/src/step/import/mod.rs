@@ -151,6 +151,7 @@ mod tests {
             seconds: 594.0,
             count: None,
             elapsed_percent: 99.0,
+            ..WaitDelta::default()
         };
         let made = |waits: Vec<WaitDelta>| {
             let repetition = Repetition { points: points.to_vec(), waits, ..Repetition::default() };

@@ -62,7 +62,7 @@ const FUNCTIONS: [&str; 12] = [
 ];
 /// Words between CREATE and the kind of what is made.
 const MODIFIERS: &str = "or replace alter global local temp temporary unlogged unique clustered nonclustered columnstore spatial fulltext \
-                         materialized recursive virtual constraint definer if not exists primary online offline";
+                         materialized recursive virtual constraint definer if not exists primary xml online offline";
 /// What a PRAGMA of SQLite must not set: the marks of a file, and what guards it.
 const MARKS: &str = "user_version application_id writable_schema";
 /// Words behind which no name stands for a table.
@@ -274,7 +274,7 @@ impl<'a> Read<'a> {
             }
             // A function is called.
             let is_called = self.gap(name.last).starts_with('(') || is(schema, OF_THE_SERVER);
-            !reads_on && !is_called && (name.is_open || !locals.contains(schema.as_str()))
+            !reads_on && !is_called && !self.is_source(name) && (name.is_open || !locals.contains(schema.as_str()))
         })?;
         Some(self.text(&other.place))
     }
@@ -290,6 +290,9 @@ impl<'a> Read<'a> {
             if is_count && follows_top && gap == ")" {
                 at = before - 1;
                 continue;
+            }
+            if gap == "=" {
+                return word == "history_table";
             }
             if !(gap.is_empty() || gap == "@" || gap == ".." && at == name.first) {
                 // The next of a list that is dropped.
@@ -351,7 +354,14 @@ impl<'a> Read<'a> {
                 _ => false,
             }
         };
-        self.names.windows(2).filter(is_local).map(|pair| self.words[pair[1].first].as_str()).collect()
+        let aliases = self.names.windows(2).filter(is_local).map(|pair| pair[1].first);
+        let sources = self.names.iter().filter(|name| self.is_source(name)).map(|name| name.last);
+        aliases.chain(sources).map(|at| self.words[at].as_str()).collect()
+    }
+
+    /// Whether a MERGE takes its rows from there, which it does not change.
+    fn is_source(&self, name: &Name) -> bool {
+        self.word_before(name.first) == Some("using") && self.words[self.heads[name.first]] == "merge"
     }
 }
 

@@ -20,6 +20,15 @@ fn tables_get_their_place_and_nothing_else_does() {
         ("UPDATE t SET a = 1 WHERE b = 2", "UPDATE [p].t SET a = 1 WHERE b = 2"),
         ("DELETE FROM t WHERE a IN (SELECT a FROM u)", "DELETE FROM [p].t WHERE a IN (SELECT a FROM [p].u)"),
         ("DELETE t WHERE a = 1", "DELETE [p].t WHERE a = 1"),
+        ("ALTER TABLE t SWITCH TO u", "ALTER TABLE [p].t SWITCH TO [p].u"),
+        (
+            "ALTER TABLE t SWITCH PARTITION 1 TO [u] PARTITION 2",
+            "ALTER TABLE [p].t SWITCH PARTITION 1 TO [p].[u] PARTITION 2",
+        ),
+        (
+            "ALTER TABLE t SET (SYSTEM_VERSIONING = ON (HISTORY_TABLE = h, DATA_CONSISTENCY_CHECK = ON))",
+            "ALTER TABLE [p].t SET (SYSTEM_VERSIONING = ON (HISTORY_TABLE = [p].h, DATA_CONSISTENCY_CHECK = ON))",
+        ),
         ("CREATE TABLE t (a int, b int)", "CREATE TABLE [p].t (a int, b int)"),
         ("DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS [p].t"),
         ("CREATE INDEX i ON t (a)", "CREATE INDEX i ON [p].t (a)"),

@@ -20,7 +20,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
 use plimsoll_engine::{ClaimMode, ErrorKind, Lease, Mark, RequestAccess, Result, Session, WeakIsolation, Workspace};
-use plimsoll_measurement::Counter;
+use plimsoll_measurement::{Counter, FileRow};
 use scripted::{Counted, Said, Script, refusal};
 
 use super::abilities::{Ability, PRIVILEGES};
@@ -55,6 +55,11 @@ fn everything() -> Script {
     let file = |name, kind, read, written| {
         vec![Text(name), BigInt(kind), BigInt(5), BigInt(read), BigInt(1500), BigInt(7), BigInt(written), BigInt(250)]
     };
+    let anywhere = |name, read, place: [&'static str; 3]| {
+        let mut file = file(name, 0, read, 1 << 20);
+        file.extend(place.map(Text));
+        file
+    };
     Script::default()
         .row("SERVERPROPERTY", &identity("16.0.1000.6"))
         .row(
@@ -88,8 +93,21 @@ fn everything() -> Script {
             "dm_io_virtual_file_stats",
             [Said::Rows(vec![file("sales", 0, 10 << 20, 1 << 20), file("sales_log", 1, 0, 4 << 20)])],
         )
-        .on("session_wait_stats", [Said::Rows(vec![vec![Text("PAGEIOLATCH_SH"), BigInt(12), BigInt(340)]])])
-        .on("dm_os_wait_stats", [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30)]])])
+        .on(
+            "master_files",
+            [Said::Rows(vec![
+                anywhere("sales", 10 << 20, ["sales", "D:\\data\\sales.mdf", "5:1:0x1A"]),
+                anywhere("sales", 2 << 20, ["other", "D:\\data\\other.mdf", "6:1:0x1B"]),
+            ])],
+        )
+        .on(
+            "session_wait_stats",
+            [Said::Rows(vec![vec![Text("PAGEIOLATCH_SH"), BigInt(12), BigInt(340), BigInt(20), BigInt(45)]])],
+        )
+        .on(
+            "dm_os_wait_stats",
+            [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30), BigInt(1), BigInt(12)]])],
+        )
         .row("dm_exec_query_stats", &[BigInt(2), BigInt(128)])
         .row("sys.allocation_units", &[BigInt(81_920), BigInt(0)])
         .row("cpu_time", &[BigInt(1234)])
@@ -127,7 +145,10 @@ fn azure() -> Script {
             ],
         )
         .row("MaxSizeInBytes", &[BigInt(250 << 30), BigInt(50 << 30)])
-        .on("dm_db_wait_stats", [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30)]])])
+        .on(
+            "dm_db_wait_stats",
+            [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30), BigInt(1), BigInt(12)]])],
+        )
         .on("dm_db_resource_stats", [Said::Rows(vec![vec![BigInt(20), Float(12.5), Float(80.0), Null, Float(40.0)]])])
 }
 
@@ -284,8 +305,15 @@ fn counters_are_those_of_the_database_s_files_and_of_the_session() {
     let connector_again = memory.connector(URL, &clock);
     let memory = counters::sample_memory(&mut control(&connector_again), clock.as_ref(), abilities).unwrap().unwrap();
     assert_eq!((memory.metric, memory.value), (Counter::MemoryPercent, 40.0));
+    // Azure has no view of other databases' files.
+    let own = azure().refuses("master_files", 208).connector(URL, &clock);
+    let own = counters::views(&mut control(&own), clock.as_ref(), abilities).unwrap().files;
+    assert_eq!((own.len(), own[1].kind, own[1].writes), (2, "log", Some(7)));
     let views = counters::views(&mut control(&connector), clock.as_ref(), abilities).unwrap();
-    assert_eq!((views.files.len(), views.files[1].kind, views.files[1].writes), (2, "log", Some(7)));
+    let place = |file: &FileRow| [&file.database, &file.path, &file.handle].map(Clone::clone);
+    let other = ["other", "D:\\data\\other.mdf", "6:1:0x1B"].map(|text| Some(text.to_owned()));
+    assert_eq!((views.files[1].name.as_str(), place(&views.files[1])), ("sales", other));
+    assert_eq!((views.waits[0].signal_seconds, views.waits[0].longest_seconds), (Some(0.02), Some(0.045)));
     assert_eq!(
         (views.waits[0].name.as_str(), views.waits[0].count, views.waits[0].seconds),
         ("PAGEIOLATCH_SH", 12, 0.34)

@@ -28,6 +28,7 @@ fn files(milliseconds: i64, reads: i64) -> Said {
         BigInt(milliseconds),
         BigInt(1 << 24),
         BigInt(1),
+        Text("sales"),
     ];
     let mut log = data;
     (log[0], log[1], log[2], log[3]) = (Text("sales_log"), BigInt(1), BigInt(0), BigInt(0));
@@ -41,11 +42,11 @@ fn sampled() -> Script {
         .on(
             WAITS,
             [rows(&[
-                &[Text("LCK_M_X"), BigInt(5), BigInt(900)],
-                &[Text("PAGEIOLATCH_EX"), BigInt(2), BigInt(60)],
-                &[Text("PAGEIOLATCH_SH"), BigInt(12), BigInt(340)],
-                &[Text("POOL_LOG_RATE_GOVERNOR"), BigInt(1), BigInt(1_000)],
-                &[Text("SOS_WORK_DISPATCHER"), BigInt(9), BigInt(99_000)],
+                &[Text("LCK_M_X"), BigInt(5), BigInt(900), BigInt(1), BigInt(9)],
+                &[Text("PAGEIOLATCH_EX"), BigInt(2), BigInt(60), BigInt(1), BigInt(9)],
+                &[Text("PAGEIOLATCH_SH"), BigInt(12), BigInt(340), BigInt(1), BigInt(9)],
+                &[Text("POOL_LOG_RATE_GOVERNOR"), BigInt(1), BigInt(1_000), BigInt(1), BigInt(9)],
+                &[Text("SOS_WORK_DISPATCHER"), BigInt(9), BigInt(99_000), BigInt(1), BigInt(9)],
             ])],
         )
         .on(
@@ -192,6 +193,7 @@ fn views_have_the_waits_of_all_and_five_minutes_where_master_is_open() {
     let views = sampler(&script, &clock).views().unwrap();
     let locks = views.waits.iter().find(|wait| wait.name == "LCK_M_X");
     assert_eq!(locks.map(|wait| (wait.count, wait.seconds)), Some((5, 0.9)));
+    assert_eq!(locks.and_then(|wait| wait.longest_seconds), Some(0.009));
     // Threads that wait for work are nobody's waits.
     assert!(!views.waits.iter().any(|wait| wait.name == "SOS_WORK_DISPATCHER"));
     assert_eq!((views.files.len(), views.resources_15_s.len()), (2, 1));

@@ -84,15 +84,23 @@ const WAITS: &[Column<WaitDelta>] = &[
     ("seconds", |wait| wait.seconds.into()),
     ("count", |wait| wait.count.into()),
     ("elapsed_percent", |wait| wait.elapsed_percent.into()),
+    ("signal_seconds", |wait| wait.signal_seconds.into()),
+    ("longest_seconds", |wait| wait.longest_seconds.into()),
     ("class", |wait| wait.class.as_ref().map(|class| class.as_str().to_owned()).into()),
 ];
 
 const FILES: &[Column<FileDelta>] = &[
     ("file", |file| file.file.clone().into()),
+    ("database", |file| file.database.clone().into()),
+    ("path", |file| file.path.clone().into()),
     ("reads", |file| file.reads.into()),
     ("writes", |file| file.writes.into()),
     ("read_bytes", |file| file.read_bytes.into()),
     ("write_bytes", |file| file.write_bytes.into()),
+    ("read_stall_seconds", |file| file.read_stall_seconds.into()),
+    ("write_stall_seconds", |file| file.write_stall_seconds.into()),
+    ("read_mb_per_second", |file| file.read_mb_per_second.into()),
+    ("write_mb_per_second", |file| file.write_mb_per_second.into()),
     ("read_latency_ms", |file| file.read_latency_ms.into()),
     ("write_latency_ms", |file| file.write_latency_ms.into()),
     ("limits", |file| file.limits.as_ref().map(|used| used.source.clone()).into()),

@@ -34,6 +34,9 @@ fn what_is_changed_in_another_place_is_seen() {
         ("SELECT NEXT VALUE FOR dbo.sq", "dbo.sq"),
         ("UPDATE t SET sales = 1 WHERE id IN (SELECT id FROM sales.orders)", "sales.orders"),
         ("DELETE FROM sales.orders WHERE sales > 1", "sales.orders"),
+        ("ALTER TABLE t SWITCH PARTITION 1 TO dbo.u PARTITION 1", "dbo.u"),
+        ("CREATE TABLE t (a int) WITH (SYSTEM_VERSIONING = ON (HISTORY_TABLE = dbo.h))", "dbo.h"),
+        ("MERGE t USING dbo.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = (SELECT 1 FROM dbo.u)", "dbo.u"),
         ("DROP TABLE IF EXISTS a.b", "a.b"),
         ("DROP TABLE dbo . dropme", "dbo . dropme"),
         ("DROP TABLE IF EXISTS t, dbo.u", "dbo.u"),
@@ -123,6 +126,8 @@ fn what_stays_in_the_place_is_let_through() {
     for sql in [
         "INSERT INTO t SELECT a.b FROM public.t a",
         "INSERT INTO t SELECT y.c FROM x.y",
+        "MERGE t USING dbo.s AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = s.a;",
+        "CREATE PRIMARY XML INDEX i ON t (x)",
         "CREATE TABLE t AS SELECT * FROM public.orders o WHERE o.id < 10",
         "CREATE TABLE copy AS SELECT * FROM t",
         "INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET a = excluded.a",
