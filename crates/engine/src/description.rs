@@ -44,6 +44,8 @@ pub struct Description {
     pub scale: u64,
     /// The edition of the catalogue that the target is built on.
     pub edition: Option<String>,
+    /// The day of that edition, such as `2015-01-31`.
+    pub edition_date: Option<String>,
     /// How long a page has to rest in the engine's cache before reading it again makes it one that is kept. Zero where
     /// every use counts.
     pub rest_before_reuse: Duration,
@@ -87,6 +89,7 @@ impl Description {
             warnings: Vec::new(),
             scale: 1,
             edition: None,
+            edition_date: None,
             rest_before_reuse: Duration::ZERO,
             memory_report_age: Duration::ZERO,
         }

@@ -91,14 +91,11 @@ pub trait Dialect: Send + Sync {
         ""
     }
 
-    /// `CREATE TABLE` with the primary key on the first column and no other index.
+    /// `CREATE TABLE` with the primary key on the first column and no other index, or a heap.
     fn create_table(&self, table: &Table) -> String {
-        let mut columns: Vec<String> = Vec::with_capacity(table.columns.len() + 1);
-        for column in &table.columns {
-            columns.push(format!("{} {} NOT NULL", self.column(&column.name), self.type_name(column.kind)));
-        }
-        columns.push(format!("PRIMARY KEY ({})", self.column(table.key())));
-        format!("CREATE TABLE {} ({}){}", self.table(&table.name), columns.join(", "), self.table_options())
+        let primary = format!("PRIMARY KEY ({})", self.column(table.key()));
+        let columns = columns_of(table, |column| (self.column(&column.name), self.type_name(column.kind)), primary);
+        format!("CREATE TABLE {} ({columns}){}", self.table(&table.name), self.table_options())
     }
 
     /// Removes a table if it is there.
@@ -289,4 +286,13 @@ pub trait Dialect: Send + Sync {
         let (p1, p2, table) = (self.placeholder(1), self.placeholder(2), self.table(&table.name));
         format!("SELECT {columns} FROM {table} WHERE {key} BETWEEN {p1} AND {p2} ORDER BY {key}")
     }
+}
+/// What a new table has in its parentheses: columns, each with its name and its type as the engine writes them, and the primary key.
+pub fn columns_of(table: &Table, column: impl Fn(&Column) -> (String, String), primary: String) -> String {
+    let null = if table.is_heap { "NULL" } else { "NOT NULL" };
+    let columns = table.columns.iter().map(|one| {
+        let (name, kind) = column(one);
+        format!("{name} {kind} {null}")
+    });
+    columns.chain((!table.is_heap).then_some(primary)).collect::<Vec<_>>().join(", ")
 }

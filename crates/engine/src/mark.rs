@@ -104,6 +104,33 @@ pub struct Intent {
     pub made: bool,
 }
 
+/// What a run is about to make in its place, by a definition's own statements: a table without a mark of ours, a view, a procedure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// `table`, `view`, `procedure`, ...
+    pub kind: String,
+    /// Its name, as the statement writes it.
+    pub name: String,
+    /// The table that it is put on, such as a trigger's; empty where there is none.
+    pub on: String,
+}
+
+impl Part {
+    /// True if an object of this kind and name is it. Engines differ in whether case counts; within a place of ours it doesn't.
+    pub fn is(&self, kind: &str, name: &str) -> bool {
+        self.kind.eq_ignore_ascii_case(kind) && self.plain().to_lowercase() == name.to_lowercase()
+    }
+
+    /// Its name without the signs around it.
+    pub fn plain(&self) -> &str {
+        self.name.trim_matches(['"', '`', '[', ']'])
+    }
+}
+
+/// What stands between the parts of a note, and what within one: no name that we can make use of has them.
+const BETWEEN: char = '\n';
+const WITHIN: char = '\t';
+
 /// Where intents are kept: on disk before a call returns.
 pub trait Ledger: Send + Sync + fmt::Debug {
     /// Keeps a note in place of an earlier one about that object.
@@ -117,6 +144,12 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// # Errors
     /// If it can't be read.
     fn find(&self, target: &str, object: &str) -> Result<Option<Intent>>;
+
+    /// The notes about objects whose names begin so.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    fn beginning(&self, target: &str, beginning: &str) -> Result<Vec<Intent>>;
 
     /// Drops the note about an object, which is gone.
     ///
@@ -144,6 +177,11 @@ impl Ledger for Remembered {
 
     fn find(&self, target: &str, object: &str) -> Result<Option<Intent>> {
         Ok(self.with(|kept| kept.get(&(target.to_owned(), object.to_owned())).cloned()))
+    }
+
+    fn beginning(&self, target: &str, beginning: &str) -> Result<Vec<Intent>> {
+        let is_it = |intent: &&Intent| intent.target == target && intent.object.starts_with(beginning);
+        Ok(self.with(|kept| kept.values().filter(is_it).cloned().collect()))
     }
 
     fn forget(&self, target: &str, object: &str) -> Result<()> {
@@ -230,9 +268,41 @@ impl Intents {
         self.note(&Mark::new(object), false)
     }
 
-    /// Drops the note about an object that is gone. One that stays does no harm, as the names of runs never come again.
+    /// Notes what is about to be made in a place, in this order.
+    ///
+    /// # Errors
+    /// If the notes can't be kept. Then nothing may be made.
+    pub fn expect(&self, place: &str, parts: &[Part]) -> Result<()> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        // One note, as each is synced.
+        let list = parts.iter().fold(place.to_owned(), |list, Part { kind, name, on }| {
+            format!("{list}{BETWEEN}{kind}{WITHIN}{name}{WITHIN}{on}")
+        });
+        self.note(&Mark::new(&list), false)
+    }
+
+    /// What was to be made in a place, the last first.
+    ///
+    /// # Errors
+    /// If the notes can't be read.
+    pub fn expected(&self, place: &str) -> Result<Vec<Part>> {
+        let notes = self.ledger.beginning(&self.target, &format!("{place}{BETWEEN}"))?;
+        let part = |text: &str| {
+            let mut words = text.split(WITHIN).map(str::to_owned);
+            Some(Part { kind: words.next()?, name: words.next()?, on: words.next()? })
+        };
+        let of_note = |note: &Intent| note.object.split(BETWEEN).skip(1).filter_map(part).collect::<Vec<_>>();
+        Ok(notes.iter().flat_map(of_note).rev().collect())
+    }
+
+    /// Drops the notes about an object that is gone. One that stays does no harm, as the names of runs never come again.
     pub fn over(&self, object: &str) {
         let _ = self.ledger.forget(&self.target, object);
+        for part in self.ledger.beginning(&self.target, &format!("{object}{BETWEEN}")).unwrap_or_default() {
+            let _ = self.ledger.forget(&self.target, &part.object);
+        }
         self.with_here(|here, key| here.remove(&key), object);
     }
 
@@ -286,5 +356,18 @@ mod tests {
         intents.begin("a").unwrap();
         intents.over("a");
         assert_eq!(intents.begun("a").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_to_be_made_in_a_place_is_known_until_the_place_is_gone() {
+        let intents = Intents::default().at("here");
+        let part = |kind: &str, name: &str, on: &str| Part { kind: kind.into(), name: name.into(), on: on.into() };
+        let parts = [part("table", "\"T\"", ""), part("trigger", "r", "t")];
+        intents.expect("a", &parts).unwrap();
+        intents.expect("ab", &[part("view", "v", "")]).unwrap();
+        assert_eq!(intents.expected("a").unwrap(), [parts[1].clone(), parts[0].clone()]);
+        assert!(parts[0].is("table", "t") && !parts[0].is("view", "t") && !parts[0].is("table", "u"));
+        intents.over("a");
+        assert_eq!((intents.expected("a").unwrap(), intents.expected("ab").unwrap().len()), (Vec::new(), 1));
     }
 }

@@ -52,19 +52,27 @@ pub struct Table {
     pub name: String,
     /// Its columns in order.
     pub columns: Vec<Column>,
+    /// A heap has no key, and its columns may be NULL.
+    pub is_heap: bool,
 }
 
 impl Table {
     /// A table of columns given by name and type.
     pub fn new(name: impl Into<String>, columns: &[(&str, ColumnType)]) -> Self {
         let columns = columns.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect();
-        Self { name: name.into(), columns }
+        Self { name: name.into(), columns, is_heap: false }
+    }
+
+    /// The same without a key.
+    #[must_use]
+    pub fn heap(self) -> Self {
+        Self { is_heap: true, ..self }
     }
 
     /// The same columns under another name.
     #[must_use]
     pub fn named(&self, name: impl Into<String>) -> Self {
-        Self { name: name.into(), columns: self.columns.clone() }
+        Self { name: name.into(), ..self.clone() }
     }
 
     /// Name of the primary key.

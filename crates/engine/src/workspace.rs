@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::mark::Part;
 use crate::request::Cancel;
 use crate::table::Table;
 
@@ -17,6 +18,11 @@ pub trait Workspaces: Send + Sync {
     /// Takes the lease on a place, and makes the place when the claim is exclusive and it isn't there. `None` if
     /// somebody else's lease stands against it (or a shared claim finds nothing).
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>>;
+
+    /// Notes what the run of a place is about to make there by its definition's own statements: it is ours although it bears no mark.
+    fn expects(&self, _workspace: &Workspace, _parts: &[Part]) -> Result<()> {
+        Ok(())
+    }
 
     /// Everything with a name of ours at this target; [`WorkspaceStatus::not_ours`] says what is somebody else's.
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>>;

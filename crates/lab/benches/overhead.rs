@@ -159,8 +159,15 @@ struct Side {
 impl Side {
     fn lab(folder: &Path, clock: &Arc<dyn Clock>, synchronous: &str) -> Outcome<Self> {
         let spec = Spec::unlimited("unlimited");
-        let level =
-            Level { spec, name: "unlimited".into(), edition: None, published: None, disk: None, provenance: [].into() };
+        let level = Level {
+            spec,
+            name: "unlimited".into(),
+            edition: None,
+            edition_date: None,
+            published: None,
+            disk: None,
+            provenance: [].into(),
+        };
         let file = folder.join("lab");
         let address = Address::parse(&format!("lab:unlimited.toml?clock=real&scale=1&file={}", file.display()))?;
         let database = Box::new(LabDatabase::on(level, &address, Arc::clone(clock))?);

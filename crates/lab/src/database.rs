@@ -69,7 +69,11 @@ impl LabDatabase {
             file: None,
             faults: scenario.faults.clone(),
         };
-        Self::on(Level { spec, name, edition: None, published: None, disk: None, provenance }, &address, clock)
+        Self::on(
+            Level { spec, name, edition: None, edition_date: None, published: None, disk: None, provenance },
+            &address,
+            clock,
+        )
     }
 
     /// Opens a lab on this hardware.
@@ -168,6 +172,7 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         warnings,
         scale: address.scale,
         edition: level.edition.clone(),
+        edition_date: level.edition_date.clone(),
         rest_before_reuse: Duration::ZERO,
         memory_report_age: Duration::ZERO,
     }

@@ -67,6 +67,8 @@ pub struct Level {
     pub name: String,
     /// The edition of the catalogue.
     pub edition: Option<String>,
+    /// The day of the edition.
+    pub edition_date: Option<String>,
     /// What the catalogue says, for a level of a database service.
     pub published: Option<LabLevel>,
     /// How the numbers are known, for a disk.
@@ -130,7 +132,7 @@ fn full(subject: &Subject) -> Result<Level> {
                 .hint("give a limit, such as bandwidth = \"10MiB/s\" under [data]; docs/LAB.md shows more"));
             }
             let provenance = BTreeMap::from([("hardware".to_owned(), format!("as {name} says"))]);
-            Ok(Level { spec, name, edition: None, published: None, disk: None, provenance })
+            Ok(Level { spec, name, edition: None, edition_date: None, published: None, disk: None, provenance })
         }
     }
 }
@@ -209,7 +211,8 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
         let factors = format!("{:.2} and {:.2} of the limit", neighbour.low_factor, neighbour.high_factor);
         note("neighbour", factors, neighbour.basis, &neighbour.rule);
     }
-    Ok(Level { spec, name, edition: Some(level.edition.clone()), published: Some(level), disk: None, provenance })
+    let (edition, edition_date) = (Some(level.edition.clone()), Some(level.as_of.to_string()));
+    Ok(Level { spec, name, edition, edition_date, published: Some(level), disk: None, provenance })
 }
 
 /// Where the limits of a level come from; all of them are about one database.
@@ -302,7 +305,8 @@ fn of_disk(disk: &DiskLevel, is_of_a_file: bool) -> Level {
         ("cpu".to_owned(), "without limit (assumed: a disk has none)".to_owned()),
     ]);
     let known = DiskBasis { limits: disk.basis, read_latency: read_basis, write_latency: write_basis };
-    Level { spec, name, edition: Some(disk.edition.clone()), published: None, disk: Some(known), provenance }
+    let (edition, edition_date) = (Some(disk.edition.clone()), Some(disk.as_of.to_string()));
+    Level { spec, name, edition, edition_date, published: None, disk: Some(known), provenance }
 }
 
 /// Mean latencies of reads and of writes in ms, each with how it is known. What is not stated of one is taken from the

@@ -65,6 +65,9 @@ pub struct RunRecord {
     /// Edition of the catalogue that the run was held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog_edition: Option<String>,
+    /// The day of that edition, where the target itself is built on it: the service may give something else today.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog_edition_date: Option<String>,
     /// Version of the program that measured.
     pub build: String,
     /// What the figures are held against; unknown ceilings are absent.

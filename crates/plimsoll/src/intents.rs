@@ -27,6 +27,12 @@ impl Ledger for InStore {
         }))
     }
 
+    fn beginning(&self, target: &str, beginning: &str) -> Result<Vec<Intent>> {
+        let notes = self.0.intents_beginning(target, beginning).map_err(|error| failed(&error))?;
+        let intent = |(object, Note { token, made })| Intent { target: target.to_owned(), object, token, made };
+        Ok(notes.into_iter().map(intent).collect())
+    }
+
     fn forget(&self, target: &str, object: &str) -> Result<()> {
         self.0.forget_intent(target, object).map_err(|error| failed(&error))
     }

@@ -22,6 +22,18 @@ pub(crate) fn find(connection: &Connection, target: &str, object: &str) -> rusql
     statement.query_row([target, object], |row| Ok(Note { token: row.get(0)?, made: row.get(1)? })).optional()
 }
 
+pub(crate) fn beginning(
+    connection: &Connection,
+    target: &str,
+    beginning: &str,
+) -> rusqlite::Result<Vec<(String, Note)>> {
+    let sql = "SELECT object, token, made FROM intent WHERE target = ?1 AND substr(object, 1, length(?2)) = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement
+        .query_map([target, beginning], |row| Ok((row.get(0)?, Note { token: row.get(1)?, made: row.get(2)? })))?;
+    rows.collect()
+}
+
 pub(crate) fn forget(connection: &Connection, target: &str, object: &str) -> rusqlite::Result<()> {
     let sql = "DELETE FROM intent WHERE target = ?1 AND object = ?2";
     connection.prepare_cached(sql)?.execute([target, object]).map(drop)

@@ -311,6 +311,15 @@ impl RunStore {
         self.look(|transaction| intents::find(transaction, target, object).map_err(failed))
     }
 
+    /// Objects whose names begin so, with the notes about them.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn intents_beginning(&self, target: &str, beginning: &str) -> Result<Vec<(String, Note)>, StoreError> {
+        let failed = StoreError::sqlite(&self.path);
+        self.look(|transaction| intents::beginning(transaction, target, beginning).map_err(failed))
+    }
+
     /// Drops the note about an object, which is gone.
     ///
     /// # Errors

@@ -199,7 +199,13 @@ impl Reader<'_> {
         if text.texts().any(|sql| sql.len() > LONGEST_STATEMENT) {
             return self.fail(Some(item.span()), "a statement has at most 1 MB");
         }
-        if let Some(leaves) = text.texts().find_map(elsewhere::leaves).filter(|_| !own.existing) {
+        let beyond = match (own.existing, own.writes) {
+            (false, _) => text.texts().find_map(elsewhere::leaves),
+            // What only reads must be seen to.
+            (true, false) => text.texts().find_map(elsewhere::hides),
+            (true, true) => None,
+        };
+        if let Some(leaves) = beyond {
             let what = match leaves {
                 Leaves::Names(name) => {
                     format!("{name} is not in the run's own place, and this statement may change it")
@@ -207,9 +213,16 @@ impl Reader<'_> {
                 Leaves::Runs(word) => format!(
                     "{word} runs a text or a procedure of the server, which may change what is not the run's own"
                 ),
+                Leaves::Hides(signs) => format!(
+                    "engines read {signs:?} in different ways, so that what stands behind it can't be looked at: write it another way, or"
+                ),
                 Leaves::Goes(words) => format!("{words} is not known to stay in the run's own place"),
             };
-            let problem = format!("{what}: that takes 'existing = true' and 'writes = true'");
+            let takes = "that takes 'existing = true' and 'writes = true'";
+            let problem = match leaves {
+                Leaves::Hides(_) => format!("{what} say 'existing = true' and 'writes = true'"),
+                _ => format!("{what}: {takes}"),
+            };
             return self.fail(Some(item.span()), problem);
         }
         Ok((text, times))

@@ -14,6 +14,7 @@ pub(super) fn new_record(plan: &Plan<'_>, parameters: &Parameters, on: On<'_>, c
     let description = on.description;
     let mut record = RunRecord {
         catalog_edition: plan.catalog_edition.clone().or_else(|| description.edition.clone()),
+        catalog_edition_date: description.edition_date.clone(),
         engine_version: Some(description.version.clone()),
         target_fingerprint: Some(description.fingerprint.clone()),
         environment: description.settings.clone(),
@@ -75,7 +76,10 @@ pub(super) fn left_behind(error: &Error, record: &RunRecord) -> RunFailure {
     RunFailure {
         kind: error.kind.name().to_owned(),
         message: format!("what the run made at the target{place} was not removed: {}", error.message),
-        hint: Some(remedy(&record.target)),
+        hint: Some(match error.kind {
+            ErrorKind::Safety => format!("drop or move that first; then {}", remedy(&record.target)),
+            _ => remedy(&record.target),
+        }),
         exit_code: if error.kind == ErrorKind::Permission { exit::NO_PERMISSION } else { exit::INCOMPLETE },
     }
 }

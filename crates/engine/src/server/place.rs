@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::mark::{Intents, Mark};
+use crate::mark::{Intents, Mark, Part};
 use crate::workspace::{ClaimMode, Lease, Workspace};
 
 /// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
@@ -121,6 +121,13 @@ pub trait Keeper: Send {
 
     /// Ends one of them; false if it has gone, or is not ours to end.
     fn end(&mut self, run: &Workspace, session: i64) -> Result<bool>;
+
+    /// What is not known to be ours in a place of ours, or tied to it: kinds and names.
+    fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>>;
+
+    /// Drops what a definition's own statement made in a place of ours, if it is there and nothing uses it. What the server refuses to drop
+    /// stays as it is, a table with our mark, and is found when the place is looked through.
+    fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()>;
 
     /// True while one of them still works for that run.
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool>;
@@ -260,7 +267,7 @@ pub fn remove<K: Keepers>(
     end_orphans(&mut keeper, keepers.clock())?;
     // Asked again under the lock.
     let removed = match is_there_and_ours(&mut keeper, intents, workspace) {
-        Ok(true) => drop(&mut keeper),
+        Ok(true) => take_expected(&mut keeper, intents, workspace).and_then(|()| drop(&mut keeper)),
         gone => gone.map(|_| true),
     };
     // The session's end would do the same, a moment later.
@@ -269,6 +276,25 @@ pub fn remove<K: Keepers>(
         intents.over(workspace.name());
     }
     removed
+}
+
+/// Drops what definitions made in a place, by the notes about it; the last goes first, as it may use what came before. With anything else
+/// there all of it stays.
+fn take_expected<K: Keeper>(keeper: &mut K, intents: &Intents, workspace: &Workspace) -> Result<()> {
+    let parts = intents.expected(workspace.name())?;
+    if parts.is_empty() || !keeper.strangers(workspace)?.iter().all(|what| is_expected(what, &parts)) {
+        return Ok(());
+    }
+    parts.iter().try_for_each(|part| keeper.take(workspace, part))
+}
+
+/// True if something that a server calls so is one of these parts: `view v`, `function s.f(integer)`, `trigger r on table t`.
+fn is_expected(what: &str, parts: &[Part]) -> bool {
+    let what = what.split('(').next().unwrap_or_default();
+    let what = what.split(" on ").next().unwrap_or_default();
+    let Some((_, name)) = what.rsplit_once(' ') else { return false };
+    let name = name.rsplit('.').next().unwrap_or_default().trim_matches('"');
+    parts.iter().any(|part| part.is(&part.kind, name))
 }
 
 /// True if a place is there; an error if it is not ours.
@@ -349,10 +375,12 @@ pub fn without_others<K: Keeper>(workspace: &Workspace, others: &[String]) -> Re
         return Ok(());
     }
     let noun = K::noun(workspace);
-    let message =
-        format!("the {noun} {workspace} is kept, as it would take along what is not ours: {}", listed(others));
+    let message = format!(
+        "the {noun} {workspace} is kept, as it would take along what is not known to be ours: {}",
+        listed(others)
+    );
     Err(Error::new(ErrorKind::Safety, message)
-        .hint(format!("drop or move what depends on our tables or lies in our {noun}, then run plimsoll clean")))
+        .hint("drop or move that, also if statements of a definition made it, then run plimsoll clean"))
 }
 
 /// Names in a sentence; of very many only how many more there are.
@@ -364,3 +392,24 @@ pub fn listed(names: &[String]) -> String {
 
 /// Names that a sentence has at most.
 const MOST_LISTED: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_is_known_by_its_name() {
+        let part = |kind: &str, name: &str| Part { kind: kind.into(), name: name.into(), on: String::new() };
+        let parts = [part("view", "v"), part("function", "\"F\""), part("trigger", "r")];
+        for what in
+            ["view v", "VIEW V", "materialized view place.v", "function place.f(integer, text)", "trigger r on table t"]
+        {
+            assert!(is_expected(what, &parts), "{what}");
+        }
+        for what in
+            ["view w", "function place.g(v)", "trigger s on table v", "v", "", "default for column v of table t"]
+        {
+            assert!(!is_expected(what, &parts), "{what}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::{
-    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves, Part,
     RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
     WorkspaceKind, WorkspaceStatus, Workspaces,
 };
@@ -99,6 +99,10 @@ impl Database for MssqlDatabase {
 impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         ServerLease::claim(&self.connector, workspace, mode).map_err(|error| self.not_permitted(error))
+    }
+
+    fn expects(&self, workspace: &Workspace, parts: &[Part]) -> Result<()> {
+        self.connector.intents.expect(workspace.name(), parts)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {

@@ -1,6 +1,6 @@
 //! SQL Server's SQL, as far as it differs.
 
-use plimsoll_engine::{Column, ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, decimal};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, decimal, dialect::columns_of};
 
 use super::pieces::{Piece, pieces};
 use super::sql::quoted;
@@ -113,10 +113,9 @@ impl Dialect for MssqlDialect {
 
     /// The rows lie in the order of the key: a clustered primary key, and no other index.
     fn create_table(&self, table: &Table) -> String {
-        let column = |column: &Column| format!("{} {} NOT NULL", quoted(&column.name), self.type_name(column.kind));
-        let mut columns: Vec<String> = table.columns.iter().map(column).collect();
-        columns.push(format!("PRIMARY KEY CLUSTERED ({})", quoted(table.key())));
-        format!("CREATE TABLE {} ({})", quoted(&table.name), columns.join(", "))
+        let primary = format!("PRIMARY KEY CLUSTERED ({})", quoted(table.key()));
+        let columns = columns_of(table, |column| (quoted(&column.name), self.type_name(column.kind)), primary);
+        format!("CREATE TABLE {} ({columns})", quoted(&table.name))
     }
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {

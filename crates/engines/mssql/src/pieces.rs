@@ -23,6 +23,25 @@ impl<'a> Piece<'a> {
     }
 }
 
+/// The text with `SET NOCOUNT OFF` for each `SET NOCOUNT ON`: a session that counts no rows would show 0 for all that comes later. Behind a
+/// loop, of which the server would count each round, it stands at the end. `None` if there is none, or the text makes a procedure, a
+/// function or a trigger, where the setting ends with each call.
+pub(super) fn with_counts(sql: &str) -> Option<String> {
+    let pieces = pieces(sql);
+    let words: Vec<usize> = (0..pieces.len()).filter(|at| !pieces[*at].is_blank()).collect();
+    let is = |at: usize, word: &str| pieces[at].text().eq_ignore_ascii_case(word);
+    if words.first().is_some_and(|first| is(*first, "CREATE") || is(*first, "ALTER")) {
+        return None;
+    }
+    let switches = words.windows(3).filter(|of| is(of[0], "SET") && is(of[1], "NOCOUNT") && is(of[2], "ON"));
+    let switches: Vec<usize> = switches.map(|of| of[2]).collect();
+    if words.iter().any(|at| is(*at, "WHILE")) && !switches.is_empty() {
+        return Some(format!("{sql}\n;SET NOCOUNT OFF"));
+    }
+    let text = |(at, piece): (usize, &Piece<'_>)| if switches.contains(&at) { "OFF" } else { piece.text() }.to_owned();
+    (!switches.is_empty()).then(|| pieces.iter().enumerate().map(text).collect())
+}
+
 /// Cuts a text into pieces, which together are the text.
 pub(super) fn pieces(sql: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
@@ -120,6 +139,20 @@ fn comment_length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sessions_go_on_counting_rows() {
+        let to = |sql: &str| with_counts(sql).unwrap_or_else(|| "as it was".to_owned());
+        assert_eq!(to("SET NOCOUNT ON; UPDATE t SET a = 1"), "SET NOCOUNT OFF; UPDATE t SET a = 1");
+        assert_eq!(
+            to("set /* x */ nocount\non SELECT 'SET NOCOUNT ON'"),
+            "set /* x */ nocount\nOFF SELECT 'SET NOCOUNT ON'"
+        );
+        assert_eq!(to("CREATE PROCEDURE p AS SET NOCOUNT ON; SELECT 1"), "as it was");
+        let looped = "SET NOCOUNT ON; WHILE 1 = 0 PRINT 'x'";
+        assert_eq!(to(looped), format!("{looped}\n;SET NOCOUNT OFF"));
+        assert_eq!(to("SET NOCOUNT OFF; SET XACT_ABORT ON"), "as it was");
+    }
     use proptest::prelude::*;
 
     proptest! {

@@ -123,7 +123,8 @@ impl MssqlSession {
             Entry::Vacant(new) => new
                 .insert({
                     let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-                    qualify::qualify(sql, self.workspace.name(), &self.known, &made)
+                    let text = qualify::qualify(sql, self.workspace.name(), &self.known, &made);
+                    super::pieces::with_counts(&text).unwrap_or(text)
                 })
                 .clone(),
         })
@@ -144,13 +145,15 @@ impl MssqlSession {
 
     /// Runs a text, and looks again which tables there are if it made or removed some.
     fn change(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
-        let text = self.placed(sql)?;
-        let changed = self.control.patiently(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
-        if qualify::changes_tables(sql) {
+        let makes = qualify::changes_tables(sql);
+        if makes {
+            // What a text makes it may also use.
             self.made.lock().unwrap_or_else(PoisonError::into_inner).by(sql);
             self.qualified.clear();
         }
-        if self.access.existing && qualify::changes_tables(sql) {
+        let text = self.placed(sql)?;
+        let changed = self.control.patiently(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
+        if self.access.existing && makes {
             self.learn_tables()?;
         }
         Ok(changed)

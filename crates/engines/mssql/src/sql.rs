@@ -182,6 +182,7 @@ texts! {
     TABLE_IS_THERE "whether a table is there";
     SETTLE "settle a table";
     DROP_PROCEDURE "drop a procedure";
+    DROP_PART "drop a part of a schema";
     FOREIGN_KEYS "foreign keys of a schema";
     DROP_FOREIGN_KEY "drop a foreign key";
     DROP_TABLE "drop a table";

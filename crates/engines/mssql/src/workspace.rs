@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, why_not_ours, without_others};
-use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Row, Value, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{
+    Error, ErrorKind, Intents, Mark, Part, Result, Row, Value, Workspace, WorkspaceKind, WorkspaceStatus,
+};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -120,6 +122,22 @@ impl Keeper for Control {
         }
     }
 
+    fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()> {
+        let kind = part.kind.to_uppercase();
+        if !REMOVED.contains(&kind.as_str()) {
+            return Ok(());
+        }
+        let words = [("workspace", workspace.name()), ("kind", &*kind), ("name", part.plain())];
+        match self.run_filled(sql::DROP_PART, &words) {
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>> {
+        within(self, workspace).map(|(_, strangers)| strangers)
+    }
+
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
         let name = format!("{WORK}{run}");
         Ok(self.number(sql::IS_WORKING, &[Value::BigInt(session), Value::Text(&name)])? == Some(1))
@@ -217,6 +235,8 @@ pub(super) fn is_leased(control: &mut Control, workspace: &Workspace) -> Result<
     Ok(!is_free(control, &lease)? || !is_free(control, &gate)?)
 }
 
+/// Kinds that are removed by such a statement.
+const REMOVED: [&str; 8] = ["TABLE", "VIEW", "PROCEDURE", "PROC", "FUNCTION", "SEQUENCE", "SYNONYM", "TYPE"];
 /// The kind of a procedure as the server calls it.
 const PROCEDURE: &str = "SQL_STORED_PROCEDURE";
 /// What names of our procedures begin with.
@@ -227,14 +247,9 @@ fn pair(row: &Row) -> Option<(String, String)> {
     Some((text_of(row, 0)?, text_of(row, 1)?))
 }
 
-/// Drops the schema of a place with its tables and procedures. Only tables, and procedures with our prefix, are ours. If anything
-/// else is in the schema or refers to it, nothing is dropped.
-pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
+/// Names of our procedures in the schema of a place, and what else is in it beside tables or refers to it: kinds and names.
+fn within(control: &mut Control, workspace: &Workspace) -> Result<(Vec<String>, Vec<String>)> {
     let name = workspace.name();
-    // Orphans were waited for since the mark was looked at.
-    if let Owner::Somebody(reason) = control.owner(workspace)? {
-        return Err(foreign::<Control>(workspace, &reason));
-    }
     let within = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
     let (procedures, mut strangers): (Vec<_>, Vec<_>) =
         within.iter().filter_map(pair).partition(|(kind, name)| kind == PROCEDURE && name.starts_with(PREFIX));
@@ -244,7 +259,19 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
         // Who may not ask does not hear of them.
         Err(_) => {}
     }
-    let strangers: Vec<String> = strangers.iter().map(|(kind, name)| format!("{kind} {name}")).collect();
+    let strangers = strangers.iter().map(|(kind, name)| format!("{kind} {name}")).collect();
+    Ok((procedures.into_iter().map(|(_, name)| name).collect(), strangers))
+}
+
+/// Drops the schema of a place with its tables and procedures. Only tables, and procedures with our prefix, are ours. If anything
+/// else is in the schema or refers to it, nothing is dropped.
+pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
+    let name = workspace.name();
+    // Orphans were waited for since the mark was looked at.
+    if let Owner::Somebody(reason) = control.owner(workspace)? {
+        return Err(foreign::<Control>(workspace, &reason));
+    }
+    let (procedures, strangers) = within(control, workspace)?;
     without_others::<Control>(workspace, &strangers)?;
     // Of all tables that refer to each other none could be the first.
     let keys = control.rows(sql::FOREIGN_KEYS, &[Value::Text(name)])?;
@@ -255,7 +282,7 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
     for table in control.names(sql::TABLES, &[Value::Text(name)])? {
         control.run_filled(sql::DROP_TABLE, &[("workspace", name), ("table", &table)])?;
     }
-    for (_, procedure) in &procedures {
+    for procedure in &procedures {
         control.run_filled(sql::DROP_PROCEDURE, &[("workspace", name), ("procedure", procedure)])?;
     }
     control.run_filled(sql::DROP_SCHEMA, &[("workspace", name)]).map(drop)

@@ -7,9 +7,9 @@ use plimsoll_engine::process;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
-    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Moves, RequestAccess,
-    Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus,
-    Workspaces,
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Moves, Part,
+    RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
+    WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -69,6 +69,10 @@ impl Database for MySqlDatabase {
 impl Workspaces for MySqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         ServerLease::claim(&self.connector, workspace, mode)
+    }
+
+    fn expects(&self, workspace: &Workspace, parts: &[Part]) -> Result<()> {
+        self.connector.intents.expect(workspace.name(), parts)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, foreign, why_not_ours, without_others};
-use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Part, Result, Workspace, WorkspaceKind, WorkspaceStatus, mark};
 
 use super::capabilities;
 use super::connect::Connector;
 use super::connection::Connection;
-use super::contents::Contents;
+use super::contents::{Contents, TABLE};
 use super::error::{Errors, statement};
 use super::statements::{fill, of_place, of_table, text};
 
@@ -213,6 +213,27 @@ impl Keeper for Connection {
         }
     }
 
+    fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()> {
+        let words = [("workspace", workspace.name()), ("kind", &*part.kind.to_uppercase()), ("name", part.plain())];
+        match self.run(&fill("remove a part", &words)) {
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
+            _ => {}
+        }
+        if part.kind == TABLE {
+            let contents = Contents::of(self, workspace)?;
+            return contents.tables(false).filter(|name| part.is(TABLE, name)).try_for_each(|table| {
+                let mark = mark::of_part(TABLE, table, workspace.leased_by().name());
+                let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
+                self.run(&fill("mark a table", &words)).map(drop)
+            });
+        }
+        Ok(())
+    }
+
+    fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>> {
+        Ok(Contents::of(self, workspace)?.strangers())
+    }
+
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
         let (lock, session) = (format!("{}{session}", work(run)), session.to_string());
         is_true(self, &fill("has a session a lock", &[("lock", &lock), ("session", &session)]))
@@ -248,6 +269,14 @@ pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, work
     }
     let contents = check_whole(connection, workspace)?;
     let errors = connection.errors.clone();
+    for row in connection.ask(&of_place("foreign keys of a database", workspace))? {
+        if let [Some(table), Some(key), ..] = &row[..] {
+            connection.run(&fill(
+                "remove a foreign key",
+                &[("workspace", workspace.name()), ("table", table), ("key", key)],
+            ))?;
+        }
+    }
     for table in contents.tables(true) {
         let dropped = connection.run(&of_table("remove a table", workspace, table));
         dropped.map_err(|error| dropping(&errors, workspace, error))?;

@@ -81,7 +81,14 @@ fn every_statement_works_and_answers_as_documented() {
     // Nobody waits, everything is ours, and nothing went wrong.
     let holders = if empty.contains(&"holders of row locks of MySQL") { "MySQL" } else { "MariaDB" };
     let holders = format!("holders of row locks of {holders}");
-    let expected = ["transactions", &holders, "what depends on a database", "views that can't be read", "warnings"];
+    let expected = [
+        "transactions",
+        &holders,
+        "what depends on a database",
+        "views that can't be read",
+        "foreign keys of a database",
+        "warnings",
+    ];
     assert_eq!(empty, expected);
     drop((session, test, lease));
     assert!(database.remove(&workspace).unwrap());

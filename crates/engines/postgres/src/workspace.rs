@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, why_not_ours, without_others};
-use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Part, Result, Workspace, WorkspaceKind, WorkspaceStatus, mark};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
@@ -136,6 +136,34 @@ impl Keeper for Connection {
             Err(error) if error.kind == ErrorKind::Permission => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()> {
+        let place = workspace.name();
+        let Part { kind, name, on } = part;
+        // Both are words of a statement that the server has read before.
+        let gone = if on.is_empty() || kind == "statistics" || kind == "index" {
+            self.try_run(&format!("DROP {kind} IF EXISTS {place}.{name}"))
+        } else {
+            self.try_run(&format!("DROP {kind} IF EXISTS {name} ON {place}.{on}"))
+        };
+        match gone {
+            Err(Failed::Server(_)) | Ok(_) => {}
+            Err(failed) => return Err(self.fail(failed)),
+        }
+        if kind == "table" {
+            for row in self.rows(sql("marks of tables"), &[place])? {
+                if let Some(name) = row.text(0).filter(|name| !row.is_true(1) && part.is("table", name)) {
+                    let mark = mark::of_part("table", name, place);
+                    self.run(&filled("mark a table", &[("schema", place), ("table", name), ("mark", &mark)]))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>> {
+        strangers(self, workspace)
     }
 
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::process;
 use plimsoll_engine::{
-    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Folders, Lease, Moves,
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Folders, Lease, Moves, Part,
     RequestAccess, Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
     WorkspaceStatus, Workspaces,
 };
@@ -48,6 +48,10 @@ impl Workspaces for SqliteDatabase {
             }
             taken => Ok(taken?.map(|lease| Box::new(lease) as Box<dyn Lease>)),
         }
+    }
+
+    fn expects(&self, workspace: &Workspace, parts: &[Part]) -> Result<()> {
+        self.intents.expect(&self.location.object(workspace), parts)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -107,6 +111,7 @@ impl Sessions for SqliteDatabase {
         if access.existing {
             existing::attach(&connection, &self.location.named())?;
         }
+        existing::keep_others_out(&connection, access).map_err(|error| from_sqlite(error, self.location.folder()))?;
         let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));
         if let Some(modelled) = &self.modelled {
             session.follow(modelled.as_ref())?;

@@ -37,10 +37,15 @@ impl Dialect for SqliteDialect {
     /// The key is SQLite's row id itself (`INTEGER PRIMARY KEY`): the table's tree is ordered by it and there is no index. The comment,
     /// which SQLite keeps, marks the table as ours.
     fn create_table(&self, table: &Table) -> String {
-        let mut columns = vec![format!("{} INTEGER PRIMARY KEY NOT NULL", table.key())];
-        for column in &table.columns[1..] {
-            columns.push(format!("{} {} NOT NULL", column.name, self.type_name(column.kind)));
-        }
+        let (key, columns) = match table.columns.split_first() {
+            Some((key, rest)) if !table.is_heap => (Some(key), rest),
+            _ => (None, &table.columns[..]),
+        };
+        // Such a key is the number by which SQLite stores the row.
+        let key = key.map(|key| format!("{} INTEGER PRIMARY KEY NOT NULL", key.name));
+        let null = if table.is_heap { "NULL" } else { "NOT NULL" };
+        let columns = columns.iter().map(|column| format!("{} {} {null}", column.name, self.type_name(column.kind)));
+        let columns: Vec<String> = key.into_iter().chain(columns).collect();
         let name = table.name.strip_prefix("temp.").unwrap_or(&table.name);
         format!("CREATE TABLE {} (/* plimsoll: table {name} */ {})", table.name, columns.join(", "))
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result};
 use rusqlite::Connection;
+use rusqlite::limits::Limit;
 
 use super::errors::from_sqlite;
 use super::texts::text;
@@ -30,6 +31,20 @@ pub(super) fn attach(connection: &Connection, file: &Path) -> Result<()> {
     let failed = |error| from_sqlite(error, file.parent().unwrap_or(Path::new(".")));
     connection.execute(text("attach"), [uri(file, "ro")]).map_err(failed)?;
     connection.pragma_update(None, "query_only", true).map_err(failed)
+}
+
+/// No other file can be attached from here on, by whatever text: neither to be changed, nor to be written by VACUUM.
+pub(super) fn keep_others_out(connection: &Connection, access: RequestAccess) -> rusqlite::Result<()> {
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, i32::from(access.existing)).map(drop)
+}
+
+/// Does something of ours for which SQLite attaches a file by itself.
+pub(super) fn attaching<T>(connection: &Connection, work: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let most = connection.limit(Limit::SQLITE_LIMIT_ATTACHED)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, most + 1)?;
+    let done = work();
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, most)?;
+    done
 }
 
 /// The path as a URI that opens the file as it is, to read (`ro`) or to write (`rw`), and never makes one ("Uniform Resource

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use plimsoll_engine::{Mark, Result};
+use plimsoll_engine::{Mark, Part, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::OFlags;
@@ -90,8 +90,8 @@ pub(super) fn ownership(path: &Path, mark: &Mark) -> Result<Ownership> {
 }
 
 /// What in and beside a database of ours isn't: tables that we did not make, views, triggers, indexes, and files where SQLite would
-/// have its own.
-pub(super) fn strangers(path: &Path) -> Result<Vec<String>> {
+/// have its own. What a definition was about to make is ours.
+pub(super) fn strangers(path: &Path, expected: &[Part]) -> Result<Vec<String>> {
     let mut strangers = Vec::new();
     for ending in [WAL, SHARED, JOURNAL] {
         let beside = companion(path, ending);
@@ -103,7 +103,7 @@ pub(super) fn strangers(path: &Path) -> Result<Vec<String>> {
         }
     }
     if strangers.is_empty() && fs::metadata(path).is_ok_and(|there| there.len() >= HEADER_BYTES as u64) {
-        strangers = within(path)?;
+        strangers = within(path, expected)?;
     }
     Ok(strangers)
 }
@@ -124,7 +124,7 @@ fn is_sqlites_own(path: &Path, ending: &str) -> Result<bool> {
 }
 
 /// Objects in a database file that are not tables of ours.
-fn within(path: &Path) -> Result<Vec<String>> {
+fn within(path: &Path, expected: &[Part]) -> Result<Vec<String>> {
     let folder = path.parent().unwrap_or(path);
     let is_filled = |ending| fs::metadata(companion(path, ending)).is_ok_and(|there| there.len() > 0);
     // Where nothing is to be brought into the file it is read as it is, and nothing is made beside it.
@@ -137,7 +137,7 @@ fn within(path: &Path) -> Result<Vec<String>> {
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        others(&connection)
+        others(&connection, expected)
     };
     match read() {
         // A kill without a journal leaves this. Nobody reads anything in it any more.
@@ -158,7 +158,7 @@ const ADOPTED: &str = "plimsoll_adopted";
 
 /// Kinds and names of what is in a database of ours and is not ours. A table is by its comment or by our list; its indexes are a part
 /// of it.
-pub(super) fn others(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+pub(super) fn others(connection: &Connection, expected: &[Part]) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement = connection.prepare(text("objects"))?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let objects = rows.collect::<rusqlite::Result<Vec<(String, String, String, bool)>>>()?;
@@ -169,10 +169,12 @@ pub(super) fn others(connection: &Connection) -> rusqlite::Result<Vec<(String, S
         let names = statement.query_map([], |row| row.get(0))?;
         tables.extend(names.collect::<rusqlite::Result<Vec<String>>>()?);
     }
+    let is_expected = |kind: &str, name: &str| expected.iter().any(|part| part.is(kind, name));
+    tables.extend(objects.iter().map(|(_, name, ..)| name).filter(|name| is_expected("table", name)).cloned());
     let is_ours = |kind: &str, name: &str, table: &str| match kind {
         "table" => tables.contains(name),
         "index" => tables.contains(table),
-        _ => false,
+        _ => is_expected(kind, name),
     };
     let others = objects.into_iter().filter(|(kind, name, table, ours)| !ours && !is_ours(kind, name, table));
     Ok(others.map(|(kind, name, ..)| (kind, name)).collect())

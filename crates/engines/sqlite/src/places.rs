@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_engine::server::place::listed;
-use plimsoll_engine::{ClaimMode, Error, ErrorKind, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus, process};
+use plimsoll_engine::{
+    ClaimMode, Error, ErrorKind, Mark, Part, Result, Workspace, WorkspaceKind, WorkspaceStatus, process,
+};
 use rusqlite::OpenFlags;
 
 use super::errors::{from_io, from_sqlite};
@@ -62,7 +64,7 @@ impl SqliteDatabase {
         let Some(Guard { lease, mark, owner }) = held else { return Ok(None) };
         if owner != Ownership::Ours {
             let path = self.location.database(workspace);
-            check_whole(workspace, &path)?;
+            check_whole(workspace, &path, &self.intents.expected(&self.location.object(workspace))?)?;
             location::delete_database(&path)?;
             self.intents.begin(&self.location.object(workspace))?;
             self.make_file(&path, &mark)?;
@@ -147,7 +149,7 @@ impl SqliteDatabase {
     fn delete(&self, workspace: &Workspace, mark: &Mark) -> Result<()> {
         let path = self.location.database(workspace);
         let seen = identity(&path);
-        check_whole(workspace, &path)?;
+        check_whole(workspace, &path, &self.intents.expected(&self.location.object(workspace))?)?;
         if let Ownership::Foreign(reason) = self.owner(workspace, mark)? {
             return Err(foreign(&path, &reason));
         }
@@ -305,12 +307,13 @@ impl SqliteDatabase {
 }
 
 /// An error if anything in a place is not ours: all of it is named.
-fn check_whole(workspace: &Workspace, path: &Path) -> Result<()> {
-    let strangers = strangers(path)?;
+fn check_whole(workspace: &Workspace, path: &Path, expected: &[Part]) -> Result<()> {
+    let strangers = strangers(path, expected)?;
     if strangers.is_empty() {
         return Ok(());
     }
-    let message = format!("{workspace} is kept, as it would take along what is not ours: {}", listed(&strangers));
+    let message =
+        format!("{workspace} is kept, as it would take along what is not known to be ours: {}", listed(&strangers));
     Err(Error::new(ErrorKind::Safety, message)
         .hint(format!("move what is yours out of {} and its folder, then run plimsoll clean", path.display())))
 }

@@ -167,7 +167,7 @@ fn what_is_somebody_elses_in_a_file_of_ours_keeps_it() {
     }
     drop((session, lease));
     let said = folder.refusal(&run());
-    assert!(said.contains("table other") && !said.contains("own"), "{said}");
+    assert!(said.contains("table other") && !said.contains("table own"), "{said}");
     let lease = database.claim(&run(), ClaimMode::Exclusive).unwrap().unwrap();
     database.session(&run(), &run()).unwrap().adopt_tables().unwrap();
     drop(lease);

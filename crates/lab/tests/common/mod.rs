@@ -35,8 +35,15 @@ impl Bench {
     /// The same, on a clock.
     pub fn on(hardware: &str, url: &str, clock: Arc<dyn Clock>) -> Self {
         let spec = Spec::parse("test.toml", hardware).unwrap();
-        let level =
-            Level { spec, name: "test".into(), edition: None, published: None, disk: None, provenance: [].into() };
+        let level = Level {
+            spec,
+            name: "test".into(),
+            edition: None,
+            edition_date: None,
+            published: None,
+            disk: None,
+            provenance: [].into(),
+        };
         let address = Address::parse(url).unwrap();
         let on_clock = enter(&clock, "test");
         let lab = LabDatabase::on(level, &address, Arc::clone(&clock)).unwrap();

@@ -53,7 +53,15 @@ pub fn run(
 /// Runs a test once on hardware as TOML describes it.
 pub fn on_hardware(hardware: &str, test: &str, set: &[(&str, &str)]) -> RunRecord {
     let spec = Spec::parse("test.toml", hardware).unwrap();
-    let level = Level { spec, name: "test".into(), edition: None, published: None, disk: None, provenance: [].into() };
+    let level = Level {
+        spec,
+        name: "test".into(),
+        edition: None,
+        edition_date: None,
+        published: None,
+        disk: None,
+        provenance: [].into(),
+    };
     let address = Address::parse("lab:test.toml?scale=1").unwrap();
     run(|clock| LabDatabase::on(level, &address, clock).unwrap(), test, 1, set)
 }

@@ -26,7 +26,7 @@ pub fn run(record: &RunRecord) -> Report {
             format!("{} {version}, {}, {}", plain(&record.engine), words::time(record), words::state(record)),
         ],
         basis: record.basis,
-        ..Report::new(format!("{} on {}", plain(&record.test), plain(&record.target)))
+        ..Report::new(format!("{} on {}", plain(&record.test), words::target(record)))
     };
     let steady = steadiness(record);
     let mut more = Part::detail("More warnings");
@@ -94,7 +94,7 @@ pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
 fn doubts(record: &RunRecord, steady: &[Steadiness]) -> (Option<String>, Vec<String>) {
     let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
     let unsteady = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
-    (client, unsteady.collect())
+    (client, words::log_of_pages(record).into_iter().chain(unsteady).collect())
 }
 
 /// The record with all warnings that its report has.

@@ -32,6 +32,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         target_fingerprint: Some("sqlite-5f3c".into()),
         environment: BTreeMap::from([("page_size".into(), "8192".into()), ("journal_mode".into(), "wal".into())]),
         catalog_edition: None,
+        catalog_edition_date: None,
         build: "0.1.0".into(),
         ceilings: Vec::new(),
         repetitions: Vec::new(),

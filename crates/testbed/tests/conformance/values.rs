@@ -52,7 +52,7 @@ pub fn every_value_comes_back_as_it_went(bed: &dyn Bed) {
 pub fn null_is_carried_in_every_type(bed: &dyn Bed) {
     let mut bench = Bench::new(bed, "nulls");
     let session = bench.session.as_mut();
-    let table = Table { columns: everything().columns.split_off(1), name: "nulls".to_owned() };
+    let table = Table { columns: everything().columns.split_off(1), ..Table::new("nulls", &[]) };
     let dialect = session.dialect();
     let columns: Vec<String> =
         table.columns.iter().map(|column| format!("{} {} NULL", column.name, dialect.type_name(column.kind))).collect();

@@ -58,12 +58,11 @@ struct Commits;
 impl Measure for Commits {
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
-        let table = Table::new("commits", &[("Number", ColumnType::Int)]);
+        let table = Table::new("commits", &[("Number", ColumnType::Int)]).heap();
         let (mut session, _watched) = target.session(target.workspace)?;
         session.drop_table(&table)?;
         let dialect = session.dialect();
-        let (number, kind) = (dialect.column(table.key()), dialect.type_name(ColumnType::Int));
-        session.execute(&format!("CREATE TABLE {} ({number} {kind} NULL)", dialect.table(&table.name)), &[])?;
+        session.create_table(&table)?;
         session.checkpoint()?;
         let commits = parameters.count("commits");
         let in_server = parameters.choice("loop") == "server" && dialect.insert_in_loop(&table, 1).is_some();

@@ -1,6 +1,6 @@
 //! What requests of a definition's own need around them: set-up, a look at every statement, samples of columns, clean-up.
 
-use plimsoll_engine::{ColumnType, Database, Error, ErrorKind, RequestAccess, Result, Session, Value, Workspace};
+use plimsoll_engine::{ColumnType, Database, Error, ErrorKind, Part, RequestAccess, Result, Session, Value, Workspace};
 use plimsoll_load::keys::below;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
@@ -8,10 +8,13 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
-use crate::workload::custom::{CustomWorkload, Draw, Literal, Ready, ready};
+use crate::workload::custom::makes::makes;
+use crate::workload::custom::{CustomWorkload, Draw, Literal, Ready, ready, text};
 
 /// Values that are kept of a column.
 const SAMPLE: usize = 10_000;
+/// Most bytes of such a sample, which is kept several times.
+const MOST_KEPT_BYTES: usize = 16 << 20;
 
 /// Requests of a definition's own, from the set-up to the clean-up.
 pub(super) struct Prepared {
@@ -42,13 +45,25 @@ impl Prepared {
         let seed = parameters.count("seed");
         let (mut session, _watched) = target.session_with(target.workspace, self.access())?;
         let session = session.as_mut();
-        for sql in ready::script(&self.own, &self.own.setup, description).map_err(unusable)? {
+        let script = ready::script(&self.own, &self.own.setup, description).map_err(unusable)?;
+        let asked = self.own.requests.iter().flat_map(|request| &request.statements);
+        let asked = asked.filter_map(|asked| asked.text.for_engine(&description.engine, description.relative));
+        let made: Vec<Part> = script.iter().map(String::as_str).chain(asked).flat_map(makes).collect();
+        target.database.expects(target.workspace, &made)?;
+        for sql in &script {
             target.interrupt.check()?;
-            keep.log.activity(&format!("setting up: {}", first_words(&sql)));
-            session.execute(&sql, &[]).map_err(|error| of(error, "the set-up", &sql))?;
+            keep.log.activity(&format!("setting up: {}", first_words(sql)));
+            session.execute(sql, &[]).map_err(|error| of(error, "the set-up", sql))?;
             if sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("create")) {
                 session.adopt_tables()?;
             }
+        }
+        if script.iter().any(|sql| text::may_begin_a_transaction(sql)) {
+            // What a transaction did that nobody ended would go with this session. Where all have ended this is an error or nothing.
+            session.execute("COMMIT", &[]).or_else(|error| match error.kind {
+                ErrorKind::Statement => Ok(0),
+                _ => Err(of(error, "the set-up", "COMMIT")),
+            })?;
         }
         let draws = self.own.requests.iter().flat_map(|request| &request.parameters);
         let mut samples = Vec::new();
@@ -89,7 +104,7 @@ impl Prepared {
 /// Some values of a column, all alike: those that a reservoir holds in the end (Vitter's algorithm R).
 fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Result<Vec<Literal>> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (mut seen, mut kept) = (0_u64, Vec::new());
+    let (mut seen, mut kept, mut lengths, mut kept_bytes) = (0_u64, Vec::new(), Vec::new(), 0);
     let text = ColumnType::Text(u16::MAX);
     let (dialect, mut sql) = (session.dialect(), session.dialect().sample_column(table, column, seed));
     if let Some(other) = dialect.sample_long_column(table, column, seed)
@@ -109,8 +124,23 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
         if at < SAMPLE
             && let (Value::Text(value), Value::Text(kind)) = (row.get(0), row.get(1))
         {
+            let bytes = value.len();
             let value = literal(value, kind);
-            if at < kept.len() { kept[at] = value } else { kept.push(value) }
+            if at < kept.len() {
+                kept[at] = value;
+                kept_bytes -= std::mem::replace(&mut lengths[at], bytes);
+            } else {
+                kept.push(value);
+                lengths.push(bytes);
+            }
+            kept_bytes += bytes;
+            if kept_bytes > MOST_KEPT_BYTES {
+                let sample = "values of a sample have more than";
+                return Err(unusable(format!(
+                    "its values are too long to be drawn: {} {sample} {MOST_KEPT_BYTES} bytes",
+                    kept.len()
+                )));
+            }
         }
         Ok(())
     });

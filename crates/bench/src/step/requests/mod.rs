@@ -23,7 +23,7 @@ use crate::parameters::shared::{CACHE, DAY, SEED, SESSIONS, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
-use crate::workload::custom::{CustomWorkload, Ready};
+use crate::workload::custom::{CustomWorkload, Draw, Ready};
 use crate::workload::mix::Kind as Class;
 use crate::workload::rehearsal::rehearse;
 use crate::workload::request::Workload;
@@ -128,6 +128,8 @@ pub(super) const KIND: StepKind = StepKind {
 const MOST_HISTOGRAMS: u64 = 5_000;
 /// Bytes of statements times sessions: each session keeps all of them.
 const MOST_TEXT: u64 = 128 << 20;
+/// Letters of the drawn texts of a request times sessions.
+const MOST_DRAWN: u64 = 32 << 20;
 
 /// An error if what sessions keep would take more memory than the program is to take.
 fn check_memory(own: &CustomWorkload, sessions: u64) -> Result<()> {
@@ -139,6 +141,16 @@ fn check_memory(own: &CustomWorkload, sessions: u64) -> Result<()> {
             "{text} bytes of statements in {sessions} sessions are too many: there is memory for {MOST_TEXT} bytes"
         );
         return Err(Error::new(ErrorKind::Usage, message).hint("ask for fewer sessions, or for shorter statements"));
+    }
+    // Each session keeps the texts of a request until it is answered, and what it sends of them.
+    let drawn = |(_, draw): &(String, Draw)| if let Draw::Text(letters) = draw { *letters } else { 0 };
+    let drawn = own.requests.iter().map(|request| request.parameters.iter().map(drawn).sum::<usize>()).max();
+    let drawn = drawn.unwrap_or(0);
+    if (drawn as u64).saturating_mul(sessions) > MOST_DRAWN {
+        let message = format!(
+            "{drawn} letters of a request's parameters in {sessions} sessions are too many: there is memory for {MOST_DRAWN}"
+        );
+        return Err(Error::new(ErrorKind::Usage, message).hint("ask for fewer sessions, or for shorter texts"));
     }
     if (kinds as u64).saturating_mul(sessions.saturating_add(2)) <= MOST_HISTOGRAMS {
         return Ok(());

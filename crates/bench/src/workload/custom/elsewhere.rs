@@ -9,15 +9,17 @@ use std::ops::Range;
 
 use super::text::{between, bodies, words};
 
+mod spelling;
+
 /// Words that say that something is changed. A text without them reads.
 const CHANGES: &str = "insert into update delete merge replace truncate create alter drop exec execute call do grant revoke deny disable \
-                       enable bulk copy load rename lock comment vacuum analyze reindex cluster refresh reassign kill restore backup \
+                       enable bulk copy load rename lock comment identity_insert vacuum analyze reindex cluster refresh reassign kill restore backup \
                        attach detach use dbcc handler import";
 /// Those of them with which a text may still read from other places.
 const KEEPS_READING: &str = "insert into create analyze replace";
 /// Words behind which something is changed: a name there is never that of a column.
 const TARGETS: &str = "insert into update delete merge replace truncate table view procedure proc function sequence synonym type trigger \
-                       index statistics exec execute call references copy rename";
+                       index statistics exec execute call references copy rename identity_insert";
 /// Words that may stand between those and the name.
 const SKIPPED: &str =
     "only if not exists into from top table or concurrently low_priority delayed ignore quick lateral percent";
@@ -31,7 +33,7 @@ const KINDS: &str =
 /// Words with which a statement may begin that works in a place. What begins otherwise may do anything.
 const BEGINS: &str = "select insert update delete merge replace with values table create alter drop truncate analyze vacuum explain show \
                       set pragma begin start commit rollback end savepoint save release call exec execute do declare if while print \
-                      raiserror throw return waitfor lock unlock prepare fetch open close deallocate checkpoint describe desc";
+                      raiserror throw return waitfor goto lock unlock prepare fetch open close deallocate checkpoint describe desc";
 /// Words behind which a SET within a body begins a statement.
 const BEFORE_STATEMENT: &str = "begin then else loop do as";
 /// What a SET may change: what a session does by itself, and nothing that makes names mean something else.
@@ -40,9 +42,9 @@ const SETTINGS: &str = "nocount xact_abort ansi_nulls ansi_warnings ansi_padding
                         dateformat language identity_insert textsize implicit_transactions cursor_close_on_commit constraints work_mem \
                         maintenance_work_mem temp_buffers synchronous_commit commit_delay statement_timeout idle_in_transaction_session_timeout \
                         random_page_cost seq_page_cost effective_cache_size jit timezone time datestyle intervalstyle client_encoding \
-                        client_min_messages default_transaction_isolation default_statistics_target plan_cache_mode join_collapse_limit \
+                        client_min_messages characteristics default_transaction_isolation default_statistics_target plan_cache_mode join_collapse_limit \
                         from_collapse_limit max_parallel_workers_per_gather parallel_setup_cost parallel_tuple_cost \
-                        min_parallel_table_scan_size standard_conforming_strings names autocommit sql_mode foreign_key_checks unique_checks \
+                        min_parallel_table_scan_size names autocommit sql_mode foreign_key_checks unique_checks \
                         sql_safe_updates innodb_lock_wait_timeout max_execution_time max_statement_time tx_isolation \
                         transaction_isolation optimizer_switch join_buffer_size sort_buffer_size tmp_table_size max_heap_table_size";
 /// Functions that change what no workspace holds, by the beginnings of their names (PostgreSQL).
@@ -76,6 +78,8 @@ pub enum Leaves<'a> {
     Names(&'a str),
     /// It runs a text, or a procedure of the server's own.
     Runs(&'a str),
+    /// Engines read it in different ways.
+    Hides(&'a str),
     /// It goes to another place, or makes what no place holds.
     Goes(&'a str),
 }
@@ -100,23 +104,36 @@ struct Read<'a> {
     heads: Vec<usize>,
 }
 
+fn bare_of(word: &str) -> &str {
+    word.trim_matches(['"', '`', '[', ']'])
+}
+
 fn is(word: &str, list: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// How a text leaves the run's own place, if it does.
 pub fn leaves(sql: &str) -> Option<Leaves<'_>> {
-    let read = Read::of(sql);
-    // MySQL and MariaDB run what stands in such comments, and begin others by a sign that means something else elsewhere.
-    let is_comment = |at: usize| !sql[at + 1..].starts_with(|c: char| c.is_alphanumeric() || "_#>=-".contains(c));
-    let opened = ["/*!", "/*M!"].iter().find_map(|open| sql.find(open));
-    if let Some(at) = opened.or_else(|| sql.match_indices('#').map(|(at, _)| at).find(|at| is_comment(*at))) {
-        return Some(Leaves::Runs(&sql[at..sql[at..].char_indices().nth(2).map_or(sql.len(), |(end, _)| at + end)]));
+    if let Some(hides) = hides(sql) {
+        return Some(hides);
     }
+    if let Some(at) = spelling::without_dashes(sql).filter(|text| read(text).is_some()).and_then(|_| sql.find("--")) {
+        return Some(Leaves::Hides(&sql[at..at + 2]));
+    }
+    read(sql)
+}
+
+/// What of a text can't be looked at, if there is something.
+pub fn hides(sql: &str) -> Option<Leaves<'_>> {
+    spelling::unclear(sql).map(|place| Leaves::Hides(&sql[place]))
+}
+
+fn read(sql: &str) -> Option<Leaves<'_>> {
+    let read = Read::of(sql);
     read.runs_or_goes().or_else(|| read.named().map(Leaves::Names)).or_else(|| {
         // The bodies of what is made or done.
         let makes = read.words.first().is_some_and(|word| is(word, "do create alter"));
-        bodies(sql).into_iter().filter(|_| makes).find_map(|body| leaves(&sql[body]))
+        bodies(sql).into_iter().filter(|_| makes).find_map(|body| self::read(&sql[body]))
     })
 }
 
@@ -197,7 +214,26 @@ impl<'a> Read<'a> {
             return false;
         }
         let named = words.clone().find(|word| !is(word, "session local"));
-        named.is_some_and(|word| !is(word, SETTINGS) && !word.starts_with("enable_"))
+        named.is_some_and(|word| !is(word, SETTINGS) && !word.starts_with("enable_") && !self.is_declared(at + 1))
+    }
+
+    /// Whether a SET is a part of what makes or changes something, and no change of columns.
+    fn is_clause(&self, at: usize) -> bool {
+        let before = &self.words[self.heads[at]..at];
+        before.first().is_some_and(|first| is(first, "create alter")) && !before.iter().any(|word| word == "update")
+    }
+
+    /// Whether a word is a variable of the routine that a text makes: declared there, one of its parameters, or of the new row.
+    fn is_declared(&self, at: usize) -> bool {
+        let word = self.words[at].as_str();
+        let makes = self.words.iter().take(MOST_KINDS).any(|word| is(word, "procedure function trigger event"));
+        let is_new = word == "new" && self.gap(at) == ".";
+        let declares = |before: usize| {
+            is(&self.words[before], "declare in out inout") && self.gap(before).is_empty()
+                || self.gap(before).ends_with(['(', ','])
+        };
+        let known = |one: &usize| self.words[*one] == word && one.checked_sub(1).is_some_and(declares);
+        makes && (is_new || (0..at).any(|one| known(&one)))
     }
 
     /// Whether what is made, changed or dropped is nothing that a place holds.
@@ -214,25 +250,46 @@ impl<'a> Read<'a> {
                 Some(next) => &self.sql[self.places[at].start..next.end],
                 None => here,
             };
-            if self.begins(at) && !is(word, BEGINS) {
+            // `done: SELECT 1` is where a GOTO goes.
+            let is_label = self.gap(at) == ":" && is(next, BEGINS);
+            if self.begins(at) && !is(word, BEGINS) && !is_label {
                 // Names in quotes are none of these words.
                 return Some(Leaves::Goes(here));
             }
-            if self.gap(at).starts_with('(') && FUNCTIONS.iter().any(|begin| word.starts_with(begin)) {
+            if self.gap(at).starts_with('(') && FUNCTIONS.iter().any(|begin| bare_of(word).starts_with(begin)) {
                 return Some(Leaves::Runs(here));
             }
             match word {
+                // Who it is decides what it reaches; a module's clause says whose rights it has.
+                "exec" | "execute" if next == "as" => {
+                    let is_clause = self.word_before(at) == Some("with");
+                    (!is_clause).then(|| Leaves::Goes(both()))
+                }
                 "exec" | "execute" => {
-                    let is_text = self.gap(at).starts_with(['(', '\'', '"']) || next.starts_with("sp_executesql");
-                    let called = (at + 1 < self.words.len()).then(|| self.words[self.end_of_name(at + 1)].as_str());
+                    // `EXEC @status = p` keeps what `p` returns; a variable by itself has the name.
+                    let keeps = self.gap(at) == "@" && self.gap(at + 1).starts_with('=');
+                    let first = at + 1 + usize::from(keeps);
+                    let opening = self.gap(first - 1);
+                    let opening = opening.trim_start_matches('=').trim_start();
+                    let is_text = opening.starts_with(['(', '\'', '"', '@']) || next.starts_with("sp_executesql");
+                    let called = (first < self.words.len()).then(|| self.words[self.end_of_name(first)].as_str());
                     let is_system = called.is_some_and(|name| name.starts_with("sp_") || name.starts_with("xp_"));
                     (is_text || is_system || next == "immediate").then_some(Leaves::Runs(here))
                 }
+                // Of a database or a server.
+                "on" if is(next, "database all") && self.words[0] == "create" && self.is_index(at) => {
+                    Some(Leaves::Goes(both()))
+                }
                 "prepare" if self.begins(at) || next == "from" => Some(Leaves::Runs(here)),
                 "set" if self.sets(at) && self.sets_beyond(at) => Some(Leaves::Goes(both())),
+                // Of a function too, for as long as it runs.
+                "set" if is(bare_of(next), NAMES_ANEW) && self.is_clause(at) => Some(Leaves::Goes(both())),
+                // All that a tablespace has.
+                "all" if next == "in" && self.words[0] == "alter" => Some(Leaves::Goes(both())),
                 // A table that goes to another schema, or that its run does not know by its name any more.
-                "set" if next == "schema" && self.words[0] == "alter" => Some(Leaves::Goes(both())),
-                "rename" if is(next, "to as") && self.words[0] == "alter" => Some(Leaves::Goes(both())),
+                "rename" if !is(next, "column constraint index key") && self.words[0] == "alter" => {
+                    Some(Leaves::Goes(both()))
+                }
                 "pragma" if self.rest(at).any(|word| is(word.trim_matches('"'), MARKS)) => Some(Leaves::Goes(both())),
                 "into" if is(next, "outfile dumpfile") => Some(Leaves::Goes(both())),
                 "vacuum" if self.rest(at).any(|word| word == "into") || at == 0 && next.is_empty() => {
@@ -240,7 +297,7 @@ impl<'a> Read<'a> {
                 }
                 "create" | "alter" | "drop" if !next.is_empty() && self.gap(at).is_empty() && self.makes_beyond(at) => {
                     // A column or a constraint goes without its kind: `ALTER TABLE t DROP a`.
-                    let is_part = at > 0 && self.words[self.heads[at]] == "alter";
+                    let is_part = at > 0 && (self.words[self.heads[at]] == "alter" || self.words[at - 1] == "commit");
                     (!is_part).then(|| Leaves::Goes(both()))
                 }
                 _ => None,
@@ -265,16 +322,26 @@ impl<'a> Read<'a> {
             let is_parted = name.first < name.last || name.is_open;
             let schema = &self.words[name.first];
             // Numbers, and temporary tables of the session.
-            let is_number = schema.starts_with(|c: char| c.is_ascii_digit() || c == '#') || schema.starts_with("[#");
+            let bare = bare_of(schema);
+            // Temporary tables of all sessions.
+            if bare.starts_with("##") {
+                return !reads_on || self.is_target(name);
+            }
+            let is_number = bare.starts_with(|c: char| c.is_ascii_digit() || c == '#');
+            // Tables of the server's own may be changed by who may do all.
+            if !is_parted && (bare.starts_with("pg_") || bare.starts_with("sqlite_")) {
+                return self.is_target(name);
+            }
             if !is_parted || is_number || is(schema, OWN) && !name.is_open {
                 return false;
             }
-            if self.is_target(name) {
+            if self.is_target(name) || self.is_taken(name) {
                 return true;
             }
             // A function is called.
             let is_called = self.gap(name.last).starts_with('(') || is(schema, OF_THE_SERVER);
-            !reads_on && !is_called && !self.is_source(name) && (name.is_open || !locals.contains(schema.as_str()))
+            let is_local = locals.contains(schema.as_str()) && !self.is_table(name);
+            !reads_on && !is_called && !self.is_source(name) && (name.is_open || !is_local)
         })?;
         Some(self.text(&other.place))
     }
@@ -318,6 +385,38 @@ impl<'a> Read<'a> {
         false
     }
 
+    /// Whether a statement takes more of what it names than its rows: a table with the defaults, a parent or a part of one that it makes, a
+    /// sequence that a function advances.
+    fn is_taken(&self, name: &Name) -> bool {
+        let Some(before) = name.first.checked_sub(1) else { return false };
+        let (word, gap) = (self.words[before].as_str(), self.gap(before));
+        let head = self.heads[name.first];
+        let makes = is(&self.words[head], "create alter");
+        let of_query = self.words[head..name.first].iter().any(|word| word == "select");
+        match word {
+            "like" | "of" => makes && !of_query,
+            "inherits" | "union" => makes && gap.ends_with('('),
+            "nextval" | "setval" | "lastval" => gap == "(",
+            _ => {
+                makes
+                    && gap == ","
+                    && self.words[head..before].iter().any(|word| is(word, "inherits union"))
+                    && !of_query
+            }
+        }
+    }
+
+    /// Whether a table is named there: no alias is in front of such a name.
+    fn is_table(&self, name: &Name) -> bool {
+        let Some(before) = name.first.checked_sub(1) else { return false };
+        let gap = self.gap(before);
+        if gap.is_empty() {
+            return is(&self.words[before], "from join update into using only");
+        }
+        let clause = self.words[self.heads[name.first]..=before].iter().rev().find(|word| is(word, CLAUSES));
+        gap == "," && clause.is_some_and(|word| is(word, "from update using join"))
+    }
+
     /// `ON DELETE CASCADE` and `DO UPDATE SET` name nothing.
     fn is_action(&self, at: usize) -> bool {
         is(&self.words[at], "update delete") && self.word_before(at).is_some_and(|before| is(before, "on do then"))
@@ -350,8 +449,9 @@ impl<'a> Read<'a> {
             }
             match between(self.sql, before.place.end, name.place.start).as_str() {
                 "" => before.first < before.last || !is(&self.words[before.first], NO_ALIAS),
-                "," | ")" | "@" | "(" => !is(&self.words[before.first], "set where"),
-                _ => false,
+                "," | "@" | "(" => !is(&self.words[before.first], "set where"),
+                // Behind a query in parentheses, which may end in a parameter.
+                gap => gap.ends_with(')'),
             }
         };
         let aliases = self.names.windows(2).filter(is_local).map(|pair| pair[1].first);
@@ -365,6 +465,10 @@ impl<'a> Read<'a> {
     }
 }
 
+/// Words that begin a part of a statement.
+const CLAUSES: &str = "select set where having on by values from join using update returning into";
+/// Settings that say what names without a schema stand for, and who asks.
+const NAMES_ANEW: &str = "search_path schema role session_authorization";
 /// Words between CREATE and what is made.
 const MOST_KINDS: usize = 8;
 /// What is made so that its name stands for something else.

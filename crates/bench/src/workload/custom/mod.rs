@@ -3,6 +3,7 @@
 
 pub mod draw;
 pub mod elsewhere;
+pub mod makes;
 pub mod ready;
 pub mod text;
 

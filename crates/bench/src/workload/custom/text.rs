@@ -141,7 +141,7 @@ fn comment_end(bytes: &[u8], from: usize) -> usize {
 /// The tag of a literal such as `$body$…$body$`.
 fn dollar_tag(sql: &str, at: usize) -> Option<&str> {
     let rest = &sql[at + 1..];
-    let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
     let is_tag = rest[length..].starts_with('$') && !rest.starts_with(|c: char| c.is_ascii_digit());
     is_tag.then(|| &sql[at..at + length + 2])
 }
@@ -224,6 +224,14 @@ pub fn writes(sql: &str) -> bool {
     !READS.contains(&first.as_str())
         || (first != "select" && words.iter().any(|word| WRITES.contains(&word.as_str())))
         || words.windows(2).any(|pair| pair[0] == "for" && (pair[1] == "update" || pair[1] == "share"))
+}
+
+/// True if the text may begin a transaction that it does not end.
+pub fn may_begin_a_transaction(sql: &str) -> bool {
+    let words: Vec<String> = words(sql).into_iter().map(|word| sql[word].to_ascii_lowercase()).collect();
+    let begins =
+        |word: &String| ["tran", "transaction", "implicit_transactions", "autocommit"].contains(&word.as_str());
+    words.first().is_some_and(|first| first == "begin") || words.iter().any(begins)
 }
 
 /// True if it reads and that of no table, as functions do that are called for what they do.

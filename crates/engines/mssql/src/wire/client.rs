@@ -343,8 +343,9 @@ impl Client {
         let counted = run(runtime, canceller.patiently_unguarded(0, counting));
         self.waited(counted)?;
         let returned = columns.map_or(returned, |columns| !columns.is_empty());
+        // A text of several statements may change rows and return others.
         Ok(if returned {
-            Answer { rows, content_bytes: sink.0.content_bytes }
+            Answer { rows: rows + changed, content_bytes: sink.0.content_bytes }
         } else {
             Answer { rows: changed, content_bytes: 0 }
         })

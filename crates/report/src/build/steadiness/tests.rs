@@ -29,6 +29,7 @@ fn record(repetitions: Vec<Repetition>) -> RunRecord {
         target_fingerprint: None,
         environment: BTreeMap::new(),
         catalog_edition: None,
+        catalog_edition_date: None,
         build: String::new(),
         ceilings: Vec::new(),
         repetitions,
