@@ -270,7 +270,9 @@ impl Run<'_> {
         // A measure that can't give anything back leaves its sessions to their end.
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
             let finished = match (measures, database, &workspace) {
-                (Measures::AtDatabase(measure), Some(database), Some(workspace)) => measure.finish(database, workspace),
+                (Measures::AtDatabase(measure), Some(database), Some(workspace)) => {
+                    measure.finish(database, workspace, interrupt)
+                }
                 _ => Ok(()),
             };
             if let Err(error) = finished {

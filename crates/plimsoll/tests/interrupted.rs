@@ -286,3 +286,30 @@ fn tables_of_a_postgresql_that_somebody_holds_stay_and_are_named() {
     held("PostgreSQL, held", &server, false);
     held("PostgreSQL, held, second Ctrl-C", &server, true);
 }
+
+/// SQLite works in our own process, where no line can be broken.
+#[test]
+fn a_clean_up_without_end_is_ended_on_sqlite() {
+    let scene = Scene::new();
+    let endless =
+        "CREATE TABLE z AS WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
+    let text = format!(
+        "name = \"endless\"\nsteps = [\"requests\"]\n[[request]]\nstatements = [\"SELECT 1\"]\n[cleanup]\n\
+         statements = [\"{endless}\"]\n[parameters]\nsessions = 1\nduration = \"1s\"\n"
+    );
+    std::fs::write(scene.path("endless.toml"), text).unwrap();
+    let target = scene.sqlite();
+    let child = scene.spawn(&["run", "endless.toml", "--repetitions", "1", "--target", &target]);
+    // It has begun once the repetition is kept as a whole.
+    wait_until(|| {
+        let runs = scene.say(&["runs", "--json", "--limit", "1"]).json();
+        runs.first().is_some_and(|run| {
+            let record = scene.say(&["show", run["run_id"].as_str().unwrap(), "--json"]).json().remove(0);
+            record["repetitions"][0]["complete"] == true
+        })
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ended = said(&child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{ended:#?}");
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}

@@ -11,6 +11,7 @@ use plimsoll_measurement::{CpuTable, Repetition, RunRecord, Verdict};
 
 use super::context::{Context, Keep};
 use crate::figures::series::{Measured, Series};
+use crate::interrupt::Interrupt;
 use crate::parameters::{Known, Parameter, Parameters};
 
 /// A kind of step: what definitions, runs and comparisons have to know of it. [`StepKind::new`] has what is usual.
@@ -140,7 +141,7 @@ pub trait Measure {
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()>;
 
     /// Gives back what it holds at the target beside the run's own place. Called once, whatever happened before.
-    fn finish(&mut self, _: &dyn Database, _: &Workspace) -> Result<()> {
+    fn finish(&mut self, _: &dyn Database, _: &Workspace, _: &Interrupt) -> Result<()> {
         Ok(())
     }
 }

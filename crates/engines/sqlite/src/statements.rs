@@ -170,4 +170,9 @@ impl Cancel for Canceller {
         self.cancelled.store(true, Ordering::Relaxed);
         self.handle.interrupt();
     }
+
+    /// There is no line to break; what works here can only be told to stop.
+    fn sever(&self) {
+        self.cancel();
+    }
 }

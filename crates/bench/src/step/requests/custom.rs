@@ -5,6 +5,7 @@ use plimsoll_load::keys::below;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
+use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
@@ -88,13 +89,14 @@ impl Prepared {
         Ok(())
     }
 
-    /// Cleans up on a session of its own: the others may be gone or cancelled.
-    pub(super) fn clean_up(self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
+    /// Cleans up on a session of its own: the others may be gone or cancelled. After an interrupt it ends with the time that is left.
+    pub(super) fn clean_up(self, database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
         if self.own.cleanup.is_empty() {
             return Ok(());
         }
         let script = ready::script(&self.own, &self.own.cleanup, database.description()).map_err(unusable)?;
         let mut session = database.session_with(workspace, workspace, self.access())?;
+        let _watched = interrupt.watch(session.canceller());
         script
             .iter()
             .try_for_each(|sql| session.execute(sql, &[]).map(drop).map_err(|error| of(error, "the clean-up", sql)))

@@ -19,6 +19,7 @@ use self::figures::{no_knee, requests};
 use self::phase::{Conditions, run};
 use self::plan::{goal, plan, search};
 use self::tables::{on_rows, provision, rehearsal, wanted};
+use crate::interrupt::Interrupt;
 use crate::parameters::shared::{CACHE, DAY, SEED, SESSIONS, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep};
@@ -304,8 +305,8 @@ impl Measure for Requests {
         })
     }
 
-    fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
-        self.own.take().map_or(Ok(()), |own| own.clean_up(database, workspace))
+    fn finish(&mut self, database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
+        self.own.take().map_or(Ok(()), |own| own.clean_up(database, workspace, interrupt))
     }
 }
 

@@ -12,6 +12,7 @@ use self::proof::{Sums, judge};
 use self::read::Read;
 use crate::dataset::{self, Dataset, DatasetSpec, check_rows};
 use crate::figures::series::{Measured, Series, rate};
+use crate::interrupt::Interrupt;
 use crate::parameters::shared::{CACHE, ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
 use crate::step::context::{Context, Keep, Target, Time};
@@ -142,7 +143,7 @@ impl Measure for Scan {
         Ok(())
     }
 
-    fn finish(&mut self, _: &dyn Database, _: &Workspace) -> Result<()> {
+    fn finish(&mut self, _: &dyn Database, _: &Workspace, _: &Interrupt) -> Result<()> {
         self.dataset = None;
         Ok(())
     }

@@ -8,6 +8,7 @@ use plimsoll_measurement::units;
 use super::source::{Size, Source};
 use crate::dataset::DatasetSpec;
 use crate::figures::series::{Measured, Series};
+use crate::interrupt::Interrupt;
 use crate::parameters::shared::{LARGEST, ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
 use crate::scratch::Scratch;
@@ -154,7 +155,7 @@ impl Measure for Moves {
         Ok(())
     }
 
-    fn finish(&mut self, _: &dyn Database, workspace: &Workspace) -> Result<()> {
+    fn finish(&mut self, _: &dyn Database, workspace: &Workspace, _: &Interrupt) -> Result<()> {
         let Some(mut transfer) = self.transfer.take() else { return Ok(()) };
         let all = self.sources.drain(..).map(|source| source.workspace).chain([workspace.copy(TARGET)]);
         // Each is tried, whatever became of the others.

@@ -102,6 +102,10 @@ struct Read<'a> {
     names: Vec<Name>,
     /// For each word the first one of its statement, as semicolons part them: a text may have a megabyte, and is read once.
     heads: Vec<usize>,
+    /// For each word whether the part of its statement lists tables.
+    lists: Vec<bool>,
+    /// Whether it has a word behind which tables of others become parts of one that is made.
+    takes: bool,
 }
 
 fn bare_of(word: &str) -> &str {
@@ -141,10 +145,15 @@ impl<'a> Read<'a> {
     fn of(sql: &'a str) -> Self {
         let places = words(sql);
         let words = places.iter().map(|place| sql[place.clone()].to_lowercase()).collect();
-        let mut read = Self { sql, places, words, names: Vec::new(), heads: Vec::new() };
+        let mut read =
+            Self { sql, places, words, names: Vec::new(), heads: Vec::new(), lists: Vec::new(), takes: false };
         for at in 0..read.places.len() {
             let is_head = at == 0 || read.gap(at - 1).contains(';');
             read.heads.push(if is_head { at } else { read.heads[at - 1] });
+            let before = !is_head && read.lists[at - 1];
+            let word = &read.words[at];
+            read.takes |= is(word, "inherits union");
+            read.lists.push(if is(word, CLAUSES) { is(word, "from update using join") } else { before });
         }
         let mut at = 0;
         while at < read.places.len() {
@@ -391,17 +400,22 @@ impl<'a> Read<'a> {
         let Some(before) = name.first.checked_sub(1) else { return false };
         let (word, gap) = (self.words[before].as_str(), self.gap(before));
         let head = self.heads[name.first];
-        let makes = is(&self.words[head], "create alter");
-        let of_query = self.words[head..name.first].iter().any(|word| word == "select");
+        if is(word, "nextval setval lastval") {
+            return gap == "(";
+        }
+        if !is(&self.words[head], "create alter") {
+            return false;
+        }
+        // A long statement is not gone through for each of its names.
+        let begun = &self.words[head..before][..(before - head).min(MOST_COLUMNS)];
         match word {
-            "like" | "of" => makes && !of_query,
-            "inherits" | "union" => makes && gap.ends_with('('),
-            "nextval" | "setval" | "lastval" => gap == "(",
+            "like" | "of" => !begun.iter().any(|word| word == "select"),
+            "inherits" | "union" => gap.ends_with('('),
             _ => {
-                makes
+                self.takes
                     && gap == ","
-                    && self.words[head..before].iter().any(|word| is(word, "inherits union"))
-                    && !of_query
+                    && begun.iter().any(|word| is(word, "inherits union"))
+                    && !begun.iter().any(|word| word == "select")
             }
         }
     }
@@ -413,8 +427,7 @@ impl<'a> Read<'a> {
         if gap.is_empty() {
             return is(&self.words[before], "from join update into using only");
         }
-        let clause = self.words[self.heads[name.first]..=before].iter().rev().find(|word| is(word, CLAUSES));
-        gap == "," && clause.is_some_and(|word| is(word, "from update using join"))
+        gap == "," && self.lists[before]
     }
 
     /// `ON DELETE CASCADE` and `DO UPDATE SET` name nothing.
@@ -469,6 +482,8 @@ impl<'a> Read<'a> {
 const CLAUSES: &str = "select set where having on by values from join using update returning into";
 /// Settings that say what names without a schema stand for, and who asks.
 const NAMES_ANEW: &str = "search_path schema role session_authorization";
+/// Words of a statement that makes a table, before what it takes from others.
+const MOST_COLUMNS: usize = 4096;
 /// Words between CREATE and what is made.
 const MOST_KINDS: usize = 8;
 /// What is made so that its name stands for something else.

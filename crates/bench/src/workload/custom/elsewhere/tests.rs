@@ -256,3 +256,10 @@ fn a_long_text_is_read_once() {
     let long = "UPDATE t SET t.a = t.b, t.c = 1; SET @a = 1; DROP TABLE u, v; PRAGMA x; ".repeat(14_000);
     assert_eq!(leaves(&long), None);
 }
+
+#[test]
+fn a_long_statement_is_gone_through_once() {
+    let names = "n.a, n.b, ".repeat(50_000);
+    let long = format!("CREATE TRIGGER r AFTER INSERT ON t FOR EACH ROW UPDATE n SET n.c = f({names} 1)");
+    assert_eq!(leaves(&long), None);
+}
