@@ -37,6 +37,9 @@ const KEYS: [&str; 3] = [
     "CREATE TABLE b (id int PRIMARY KEY, a int, FOREIGN KEY (a) REFERENCES a (id))",
     "CREATE VIEW v AS SELECT a.id FROM a JOIN b ON b.a = a.id",
 ];
+/// A request that works with a table of its own session.
+const TEMPORARY: [&str; 3] =
+    ["DROP TABLE IF EXISTS tmp", "CREATE TEMPORARY TABLE tmp AS SELECT * FROM a", "SELECT count(*) FROM tmp"];
 const STAGE: [&str; 2] = ["DROP TABLE IF EXISTS stage", "CREATE TABLE stage AS SELECT * FROM a"];
 
 #[test]
@@ -44,6 +47,7 @@ fn of_postgresql() {
     let (scene, server) = (Scene::new(), Postgres::builder().start().unwrap());
     let target = server.socket_url("postgres");
     leaves_nothing(&scene, &target, &KEYS, &STAGE);
+    leaves_nothing(&scene, &target, &KEYS, &TEMPORARY);
     let setup = [
         "CREATE TYPE mood AS ENUM ('a')",
         "CREATE SEQUENCE sq",
@@ -63,6 +67,7 @@ fn of_mariadb() {
     let (scene, server) = (Scene::new(), MariaDb::builder().start().unwrap());
     let target = server.socket_url("test");
     leaves_nothing(&scene, &target, &KEYS, &STAGE);
+    leaves_nothing(&scene, &target, &KEYS, &TEMPORARY);
     let setup = [
         "CREATE TABLE a (id int PRIMARY KEY, b int)",
         "CREATE TABLE b (id int PRIMARY KEY, a int, FOREIGN KEY (a) REFERENCES a (id))",
@@ -87,6 +92,7 @@ fn of_sqlite() {
     let scene = Scene::new();
     let target = scene.sqlite();
     leaves_nothing(&scene, &target, &KEYS, &STAGE);
+    leaves_nothing(&scene, &target, &KEYS, &TEMPORARY);
     interrupted(&scene, &target);
 }
 

@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
-use crate::workload::custom::makes::makes;
+use crate::workload::custom::makes::{self, makes};
 use crate::workload::custom::{CustomWorkload, Draw, Literal, Ready, ready, text};
 
 /// Values that are kept of a column.
@@ -81,10 +81,14 @@ impl Prepared {
         let dialect = session.dialect();
         let new = || Ready::new(&self.own, description, dialect, seed, known).map_err(unusable);
         let ready = self.ready.insert([new()?, new()?]);
+        let made: Vec<Part> = ready[0].statements().flat_map(|(_, statement)| makes(&statement.sql)).collect();
         for (request, statement) in ready[0].statements() {
-            session
-                .check(&statement.sql)
-                .map_err(|error| of(error, &format!("request '{request}'"), &statement.sql))?;
+            let checked = session.check(&statement.sql);
+            // What a request makes itself is not there yet.
+            if checked.is_err() && makes::names(&statement.sql, &made) {
+                continue;
+            }
+            checked.map_err(|error| of(error, &format!("request '{request}'"), &statement.sql))?;
         }
         Ok(())
     }

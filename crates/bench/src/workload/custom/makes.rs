@@ -35,6 +35,12 @@ pub fn makes(sql: &str) -> Vec<Part> {
     parts
 }
 
+/// True if a text has the name of one of these.
+pub fn names(sql: &str, made: &[Part]) -> bool {
+    let word = |place| part("", &sql[place], "");
+    words(sql).into_iter().map(word).any(|word| made.iter().any(|part| part.plain().eq_ignore_ascii_case(word.plain())))
+}
+
 fn part(kind: &str, name: &str, on: &str) -> Part {
     let kind = if kind == "proc" { "procedure" } else { kind };
     Part { kind: kind.to_owned(), name: name.to_owned(), on: on.to_owned() }
