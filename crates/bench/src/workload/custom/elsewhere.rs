@@ -259,8 +259,9 @@ impl<'a> Read<'a> {
                 Some(next) => &self.sql[self.places[at].start..next.end],
                 None => here,
             };
-            // `done: SELECT 1` is where a GOTO goes.
-            let is_label = self.gap(at) == ":" && is(next, BEGINS);
+            // `done: SELECT 1` is where a GOTO goes, `<<done>>` names a loop.
+            let is_loop = self.sql[..self.places[at].start].ends_with("<<");
+            let is_label = self.gap(at) == ":" && is(next, BEGINS) || is_loop && is(next, BEGINS);
             if self.begins(at) && !is(word, BEGINS) && !is_label {
                 // Names in quotes are none of these words.
                 return Some(Leaves::Goes(here));
@@ -337,8 +338,8 @@ impl<'a> Read<'a> {
                 return !reads_on || self.is_target(name);
             }
             let is_number = bare.starts_with(|c: char| c.is_ascii_digit() || c == '#');
-            // Tables of the server's own may be changed by who may do all.
-            if !is_parted && (bare.starts_with("pg_") || bare.starts_with("sqlite_")) {
+            // Tables of the server's own may be changed by who may do all, and ours say what is ours.
+            if !is_parted && ["pg_", "sqlite_", "plimsoll_"].iter().any(|begin| bare.starts_with(begin)) {
                 return self.is_target(name);
             }
             if !is_parted || is_number || is(schema, OWN) && !name.is_open {
@@ -349,7 +350,10 @@ impl<'a> Read<'a> {
             }
             // A function is called.
             let is_called = self.gap(name.last).starts_with('(') || is(schema, OF_THE_SERVER);
-            let is_local = locals.contains(schema.as_str()) && !self.is_table(name);
+            // `UPDATE t SET a.b = 1` sets a part of a column.
+            let is_column =
+                self.word_before(name.first) == Some("set") && self.words[self.heads[name.first]] == "update";
+            let is_local = is_column || locals.contains(schema.as_str()) && !self.is_table(name);
             !reads_on && !is_called && !self.is_source(name) && (name.is_open || !is_local)
         })?;
         Some(self.text(&other.place))
