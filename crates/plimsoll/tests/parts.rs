@@ -59,6 +59,19 @@ fn of_postgresql() {
         "DO $$ BEGIN CREATE TABLE q (i int); CREATE TABLE r (i int); END $$",
     ];
     leaves_nothing(&scene, &target, &setup, &["SELECT 1"]);
+    // Older objects that come to use younger ones.
+    let setup = [
+        "CREATE TABLE t (id int)",
+        "CREATE SEQUENCE sq",
+        "ALTER TABLE t ALTER id SET DEFAULT nextval('sq')",
+        "CREATE TYPE en AS ENUM ('a')",
+        "ALTER TABLE t ADD e en",
+        "CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1'",
+        "CREATE INDEX ON t (f(id))",
+        "CREATE VIEW \"My View\" AS SELECT 1 AS one",
+        "SELECT * INTO UNLOGGED newt FROM t",
+    ];
+    leaves_nothing(&scene, &target, &setup, &["SELECT 1"]);
     interrupted(&scene, &target);
 }
 
@@ -77,6 +90,23 @@ fn of_mariadb() {
         "CREATE TRIGGER g BEFORE INSERT ON a FOR EACH ROW BEGIN SET NEW.b = NULL; END",
     ];
     leaves_nothing(&scene, &target, &setup, &["SELECT 1"]);
+    // A stranger's view on one of ours keeps all of it.
+    let file = definition(
+        &scene,
+        &["CREATE TABLE t (id int)", "CREATE VIEW vv AS SELECT * FROM t", "SELECT SLEEP(9)"],
+        &["SELECT 1"],
+    );
+    let mut child = scene.spawn(&["run", &file, "--target", &target]);
+    wait_until(|| server.sql("SHOW PROCESSLIST").unwrap().contains("SLEEP(9)"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let place = server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap();
+    let place = place.lines().last().unwrap().trim().to_owned();
+    server.sql(&format!("CREATE VIEW ov AS SELECT * FROM {place}.vv")).unwrap();
+    wait_until(|| scene.say(&["clean", &target]).code == 6);
+    server.sql("SELECT * FROM ov").unwrap();
+    server.sql("DROP VIEW ov").unwrap();
+    wait_until(|| scene.say(&["clean", &target]).out.contains("removed"));
     // The server ends the statement after its client has died.
     let file = definition(&scene, &["CREATE TABLE mine AS SELECT SLEEP(3) AS id"], &["SELECT 1"]);
     let mut child = scene.spawn(&["run", &file, "--target", &target]);

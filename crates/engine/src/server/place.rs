@@ -285,16 +285,23 @@ fn take_expected<K: Keeper>(keeper: &mut K, intents: &Intents, workspace: &Works
     if parts.is_empty() || !keeper.strangers(workspace)?.iter().all(|what| is_expected(what, &parts)) {
         return Ok(());
     }
-    parts.iter().try_for_each(|part| keeper.take(workspace, part))
+    // An older object may have been changed to use a younger one: that is free once the older one is gone.
+    (0..PASSES).try_for_each(|_| parts.iter().try_for_each(|part| keeper.take(workspace, part)))
 }
+
+/// How often all parts of a place are tried in turn.
+const PASSES: usize = 3;
 
 /// True if something that a server calls so is one of these parts: `view v`, `function s.f(integer)`, `trigger r on table t`.
 fn is_expected(what: &str, parts: &[Part]) -> bool {
     let what = what.split('(').next().unwrap_or_default();
-    let what = what.split(" on ").next().unwrap_or_default();
-    let Some((_, name)) = what.rsplit_once(' ') else { return false };
-    let name = name.rsplit('.').next().unwrap_or_default().trim_matches('"');
-    parts.iter().any(|part| part.is(&part.kind, name))
+    let what = what.split(" on ").next().unwrap_or_default().trim_end_matches('"').to_lowercase();
+    // Names may have blanks.
+    let is_it = |part: &Part| {
+        let before = what.strip_suffix(&part.plain().to_lowercase());
+        before.is_some_and(|before| before.len() > 1 && before.ends_with([' ', '.', '"']))
+    };
+    parts.iter().any(is_it)
 }
 
 /// True if a place is there; an error if it is not ours.
@@ -400,10 +407,15 @@ mod tests {
     #[test]
     fn what_was_noted_is_known_by_its_name() {
         let part = |kind: &str, name: &str| Part { kind: kind.into(), name: name.into(), on: String::new() };
-        let parts = [part("view", "v"), part("function", "\"F\""), part("trigger", "r")];
-        for what in
-            ["view v", "VIEW V", "materialized view place.v", "function place.f(integer, text)", "trigger r on table t"]
-        {
+        let parts = [part("view", "v"), part("function", "\"F\""), part("trigger", "r"), part("view", "`My V`")];
+        for what in [
+            "view v",
+            "VIEW V",
+            "view place.\"My V\"",
+            "materialized view place.v",
+            "function place.f(integer, text)",
+            "trigger r on table t",
+        ] {
             assert!(is_expected(what, &parts), "{what}");
         }
         for what in

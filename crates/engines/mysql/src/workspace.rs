@@ -231,7 +231,9 @@ impl Keeper for Connection {
     }
 
     fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>> {
-        Ok(Contents::of(self, workspace)?.strangers())
+        let mut strangers = Contents::of(self, workspace)?.strangers();
+        strangers.extend(self.column(&of_place("what depends on a database", workspace))?);
+        Ok(strangers)
     }
 
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {

@@ -42,7 +42,10 @@ impl Session for SqliteSession {
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         let before = self.connection.total_changes();
         self.followed(sql, parameters, |session, statement| {
-            statement.raw_execute().map(drop).map_err(|error| session.failed(error))
+            // Rows that come of it are passed over.
+            let mut rows = statement.raw_query();
+            while rows.next().map_err(|error| session.failed(error))?.is_some() {}
+            Ok(())
         })?;
         Ok(self.connection.total_changes() - before)
     }

@@ -10,7 +10,7 @@ use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
 use crate::workload::custom::makes::{self, makes};
-use crate::workload::custom::{CustomWorkload, Draw, Literal, Ready, ready, text};
+use crate::workload::custom::{CustomWorkload, Draw, Literal, Ready, Request, ready, text};
 
 /// Values that are kept of a column.
 const SAMPLE: usize = 10_000;
@@ -47,9 +47,17 @@ impl Prepared {
         let (mut session, _watched) = target.session_with(target.workspace, self.access())?;
         let session = session.as_mut();
         let script = ready::script(&self.own, &self.own.setup, description).map_err(unusable)?;
-        let asked = self.own.requests.iter().flat_map(|request| &request.statements);
-        let asked = asked.filter_map(|asked| asked.text.for_engine(&description.engine, description.relative));
-        let made: Vec<Part> = script.iter().map(String::as_str).chain(asked).flat_map(makes).collect();
+        let of_request = |request: &Request| {
+            let texts = request.statements.iter();
+            let texts = texts.filter_map(|asked| asked.text.for_engine(&description.engine, description.relative));
+            let all = |sql: &str| -> Vec<String> {
+                let copies = if sql.contains("{n}") && !makes(sql).is_empty() { request.copies } else { 1 };
+                (1..=copies).map(|copy| text::filled(sql, copy, &self.own.variables)).collect()
+            };
+            texts.flat_map(all).collect::<Vec<_>>()
+        };
+        let asked = self.own.requests.iter().flat_map(of_request);
+        let made: Vec<Part> = script.iter().cloned().chain(asked).flat_map(|sql| makes(&sql)).collect();
         target.database.expects(target.workspace, &made)?;
         for sql in &script {
             target.interrupt.check()?;

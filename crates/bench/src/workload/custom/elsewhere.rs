@@ -9,67 +9,14 @@ use std::ops::Range;
 
 use super::text::{between, bodies, words};
 
+mod lists;
 mod spelling;
 
-/// Words that say that something is changed. A text without them reads.
-const CHANGES: &str = "insert into update delete merge replace truncate create alter drop exec execute call do grant revoke deny disable \
-                       enable bulk copy load rename lock comment identity_insert vacuum analyze reindex cluster refresh reassign kill restore backup \
-                       attach detach use dbcc handler import";
-/// Those of them with which a text may still read from other places.
-const KEEPS_READING: &str = "insert into create analyze replace";
-/// Words behind which something is changed: a name there is never that of a column.
-const TARGETS: &str = "insert into update delete merge replace truncate table view procedure proc function sequence synonym type trigger \
-                       index statistics exec execute call references copy rename identity_insert";
-/// Words that may stand between those and the name.
-const SKIPPED: &str =
-    "only if not exists into from top table or concurrently low_priority delayed ignore quick lateral percent";
-/// Schemas that are a session's own, and names that stand for the rows of a change.
-const OWN: &str = "temp pg_temp main tempdb inserted deleted excluded new old source values";
-/// Schemas of a server's own: what they show may be read by anybody.
-const OF_THE_SERVER: &str = "information_schema pg_catalog sys performance_schema";
-/// Kinds of things that a workspace can hold.
-const KINDS: &str =
-    "table index view procedure proc function sequence synonym type trigger statistics domain policy column";
-/// Words with which a statement may begin that works in a place. What begins otherwise may do anything.
-const BEGINS: &str = "select insert update delete merge replace with values table create alter drop truncate analyze vacuum explain show \
-                      set pragma begin start commit rollback end savepoint save release call exec execute do declare if while print \
-                      raiserror throw return waitfor goto lock unlock prepare fetch open close deallocate checkpoint describe desc";
-/// Words behind which a SET within a body begins a statement.
-const BEFORE_STATEMENT: &str = "begin then else loop do as";
-/// What a SET may change: what a session does by itself, and nothing that makes names mean something else.
-const SETTINGS: &str = "nocount xact_abort ansi_nulls ansi_warnings ansi_padding ansi_defaults quoted_identifier arithabort \
-                        concat_null_yields_null numeric_roundabort transaction lock_timeout deadlock_priority statistics rowcount datefirst \
-                        dateformat language identity_insert textsize implicit_transactions cursor_close_on_commit constraints work_mem \
-                        maintenance_work_mem temp_buffers synchronous_commit commit_delay statement_timeout idle_in_transaction_session_timeout \
-                        random_page_cost seq_page_cost effective_cache_size jit timezone time datestyle intervalstyle client_encoding \
-                        client_min_messages characteristics default_transaction_isolation default_statistics_target plan_cache_mode join_collapse_limit \
-                        from_collapse_limit max_parallel_workers_per_gather parallel_setup_cost parallel_tuple_cost \
-                        min_parallel_table_scan_size names autocommit sql_mode foreign_key_checks unique_checks \
-                        sql_safe_updates innodb_lock_wait_timeout max_execution_time max_statement_time tx_isolation \
-                        transaction_isolation optimizer_switch join_buffer_size sort_buffer_size tmp_table_size max_heap_table_size";
-/// Functions that change what no workspace holds, by the beginnings of their names (PostgreSQL).
-const FUNCTIONS: [&str; 12] = [
-    "set_config",
-    "lo_",
-    "pg_create_",
-    "pg_drop_",
-    "pg_copy_",
-    "pg_stat_reset",
-    "pg_terminate_",
-    "pg_cancel_",
-    "pg_reload_",
-    "pg_rotate_",
-    "pg_switch_wal",
-    "dblink",
-];
-/// Words between CREATE and the kind of what is made.
-const MODIFIERS: &str = "or replace alter global local temp temporary unlogged unique clustered nonclustered columnstore spatial fulltext \
-                         materialized recursive virtual constraint definer if not exists primary xml online offline";
-/// What a PRAGMA of SQLite must not set: the marks of a file, and what guards it.
-const MARKS: &str = "user_version application_id writable_schema";
-/// Words behind which no name stands for a table.
-const NO_ALIAS: &str = "select distinct where and or on set by not when then else in like between case having returning is null output \
-                        limit offset escape values return print exists all any some add drop if while begin";
+use lists::{
+    BEFORE_BODY, BEFORE_STATEMENT, BEGINS, CHANGES, CLAUSES, FUNCTIONS, KEEPS_READING, KINDS, MARKS, MODIFIERS,
+    MOST_BEFORE_ON, MOST_COLUMNS, MOST_KINDS, NAMES_ANEW, NEVER, NO_ALIAS, OF_THE_SERVER, OWN, SETTINGS, SKIPPED,
+    STANDS_FOR, TARGETS,
+};
 
 /// A statement that leaves the run's own place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +53,8 @@ struct Read<'a> {
     lists: Vec<bool>,
     /// Whether it has a word behind which tables of others become parts of one that is made.
     takes: bool,
+    /// Whether it has a handler of conditions.
+    handles: bool,
 }
 
 fn bare_of(word: &str) -> &str {
@@ -145,14 +94,23 @@ impl<'a> Read<'a> {
     fn of(sql: &'a str) -> Self {
         let places = words(sql);
         let words = places.iter().map(|place| sql[place.clone()].to_lowercase()).collect();
-        let mut read =
-            Self { sql, places, words, names: Vec::new(), heads: Vec::new(), lists: Vec::new(), takes: false };
+        let mut read = Self {
+            sql,
+            places,
+            words,
+            names: Vec::new(),
+            heads: Vec::new(),
+            lists: Vec::new(),
+            takes: false,
+            handles: false,
+        };
         for at in 0..read.places.len() {
             let is_head = at == 0 || read.gap(at - 1).contains(';');
             read.heads.push(if is_head { at } else { read.heads[at - 1] });
             let before = !is_head && read.lists[at - 1];
             let word = &read.words[at];
             read.takes |= is(word, "inherits union");
+            read.handles |= word == "handler";
             read.lists.push(if is(word, CLAUSES) { is(word, "from update using join") } else { before });
         }
         let mut at = 0;
@@ -226,10 +184,26 @@ impl<'a> Read<'a> {
         named.is_some_and(|word| !is(word, SETTINGS) && !word.starts_with("enable_") && !self.is_declared(at + 1))
     }
 
+    /// Whether a word begins a statement within a body.
+    fn begins_in_body(&self, at: usize) -> bool {
+        let Some(before) = at.checked_sub(1) else { return false };
+        let (gap, word) = (self.gap(before), self.words[before].as_str());
+        let of_handler = before > 0 && self.words[before - 1] == "for" || word == "for" || gap.contains('\'');
+        gap.ends_with([';', ':', '>']) || gap.is_empty() && is(word, BEFORE_BODY) || of_handler && self.handles
+    }
+
+    /// Whether a GLOBAL says what is set for all sessions.
+    fn is_set_beyond(&self, at: usize) -> bool {
+        let Some(before) = at.checked_sub(1) else { return false };
+        let gap = self.gap(before);
+        (self.words[before] == "set" || gap.ends_with([',', '@']))
+            && self.gap(at + 1).trim_start_matches(':').starts_with('=')
+    }
+
     /// Whether a SET is a part of what makes or changes something, and no change of columns.
     fn is_clause(&self, at: usize) -> bool {
         let before = &self.words[self.heads[at]..at];
-        before.first().is_some_and(|first| is(first, "create alter")) && !before.iter().any(|word| word == "update")
+        before.iter().any(|word| is(word, "create alter")) && !before.iter().any(|word| word == "update")
     }
 
     /// Whether a word is a variable of the routine that a text makes: declared there, one of its parameters, or of the new row.
@@ -247,8 +221,10 @@ impl<'a> Read<'a> {
 
     /// Whether what is made, changed or dropped is nothing that a place holds.
     fn makes_beyond(&self, at: usize) -> bool {
-        let kind = self.words[at + 1..].iter().take(MOST_KINDS).find(|word| !is(word, MODIFIERS));
-        kind.is_some_and(|kind| !is(kind, KINDS))
+        // `DEFINER = root@localhost`, `ALGORITHM = MERGE`.
+        let is_value = |word: &usize| self.gap(word - 1).ends_with(['=', '@']);
+        let mut words = (at + 1..self.words.len()).take(MOST_KINDS).filter(|word| !is_value(word));
+        words.find(|word| !is(&self.words[*word], MODIFIERS)).is_some_and(|kind| !is(&self.words[kind], KINDS))
     }
 
     fn runs_or_goes(&self) -> Option<Leaves<'a>> {
@@ -265,6 +241,13 @@ impl<'a> Read<'a> {
             if self.begins(at) && !is(word, BEGINS) && !is_label {
                 // Names in quotes are none of these words.
                 return Some(Leaves::Goes(here));
+            }
+            // A body has statements of its own, and more of them than can be listed.
+            if is(word, NEVER) && self.begins_in_body(at) {
+                return Some(Leaves::Goes(here));
+            }
+            if is(word, "global persist persist_only") && self.is_set_beyond(at) {
+                return Some(Leaves::Goes(both()));
             }
             if self.gap(at).starts_with('(') && FUNCTIONS.iter().any(|begin| bare_of(word).starts_with(begin)) {
                 return Some(Leaves::Runs(here));
@@ -340,7 +323,7 @@ impl<'a> Read<'a> {
             let is_number = bare.starts_with(|c: char| c.is_ascii_digit() || c == '#');
             // Tables of the server's own may be changed by who may do all, and ours say what is ours.
             if !is_parted && ["pg_", "sqlite_", "plimsoll_"].iter().any(|begin| bare.starts_with(begin)) {
-                return self.is_target(name);
+                return self.is_target(name) || makes && !self.gap(name.last).starts_with('(');
             }
             if !is_parted || is_number || is(schema, OWN) && !name.is_open {
                 return false;
@@ -349,7 +332,8 @@ impl<'a> Read<'a> {
                 return true;
             }
             // A function is called.
-            let is_called = self.gap(name.last).starts_with('(') || is(schema, OF_THE_SERVER);
+            let is_shown = is(schema, OF_THE_SERVER) && !(makes && bare == "pg_catalog");
+            let is_called = self.gap(name.last).starts_with('(') || is_shown;
             // `UPDATE t SET a.b = 1` sets a part of a column.
             let is_column =
                 self.word_before(name.first) == Some("set") && self.words[self.heads[name.first]] == "update";
@@ -481,19 +465,6 @@ impl<'a> Read<'a> {
         self.word_before(name.first) == Some("using") && self.words[self.heads[name.first]] == "merge"
     }
 }
-
-/// Words that begin a part of a statement.
-const CLAUSES: &str = "select set where having on by values from join using update returning into";
-/// Settings that say what names without a schema stand for, and who asks.
-const NAMES_ANEW: &str = "search_path schema role session_authorization";
-/// Words of a statement that makes a table, before what it takes from others.
-const MOST_COLUMNS: usize = 4096;
-/// Words between CREATE and what is made.
-const MOST_KINDS: usize = 8;
-/// What is made so that its name stands for something else.
-const STANDS_FOR: &str = "view synonym procedure proc function trigger rule";
-/// Words of `CREATE UNIQUE NONCLUSTERED INDEX IF NOT EXISTS i ON` and the like.
-const MOST_BEFORE_ON: usize = 16;
 
 #[cfg(test)]
 mod tests;

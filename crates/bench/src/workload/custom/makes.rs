@@ -10,7 +10,7 @@ const KINDS: &str =
     "table view procedure proc function sequence synonym type domain trigger event policy rule statistics index";
 /// Words between CREATE and the kind, and between the kind and the name.
 const BETWEEN: &str = "or replace alter global local temp temporary unlogged unique clustered nonclustered materialized recursive virtual \
-                       constraint definer if not exists concurrently only aggregate primary";
+                       constraint definer algorithm merge temptable undefined sql security invoker if not exists concurrently only aggregate primary";
 /// Words behind which a query makes a table: `SELECT ... INTO t FROM`.
 const INTO: &str = "into";
 /// Most words between CREATE and the name.
@@ -28,7 +28,8 @@ pub fn makes(sql: &str) -> Vec<Part> {
         if is(word, "create") {
             parts.extend(created(&words[at + 1..]));
         } else if is(word, INTO) && words[..at].iter().any(|word| is(word, "select")) {
-            parts.extend(words.get(at + 1).map(|name| part("table", name, "")));
+            let name = words[at + 1..].iter().find(|word| !is(word, BETWEEN) && !is(word, "table"));
+            parts.extend(name.map(|name| part("table", name, "")));
         }
     }
     parts.extend(bodies(sql).into_iter().flat_map(|body| makes(&sql[body])));
@@ -85,6 +86,8 @@ mod tests {
             ("CREATE PROCEDURE mk() BEGIN CREATE TABLE w2 (i int); END", "procedure mk, table w2"),
             ("INSERT INTO t SELECT 1", ""),
             ("SELECT 'CREATE TABLE t'", ""),
+            ("SELECT * INTO UNLOGGED TABLE newt FROM t", "table newt"),
+            ("CREATE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW v AS SELECT 1", "view v"),
             ("CREATE", ""),
         ] {
             let said = |part: &Part| {
