@@ -287,6 +287,7 @@ pub trait Dialect: Send + Sync {
         format!("SELECT {columns} FROM {table} WHERE {key} BETWEEN {p1} AND {p2} ORDER BY {key}")
     }
 }
+
 /// What a new table has in its parentheses: columns, each with its name and its type as the engine writes them, and the primary key.
 pub fn columns_of(table: &Table, column: impl Fn(&Column) -> (String, String), primary: String) -> String {
     let null = if table.is_heap { "NULL" } else { "NOT NULL" };

@@ -102,8 +102,8 @@ pub trait Cancel: Send + Sync {
     fn cancel(&self);
 
     /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more. A thread that waits
-    /// for its answer gets [`ErrorKind::Lost`]. A session that works in our own
-    /// process is cancelled.
+    /// for its answer gets [`ErrorKind::Lost`]. A session that works in our own process is
+    /// cancelled.
     fn sever(&self) {}
 
     /// After an interrupt its server is waited for so much longer, whatever it is asked for, and with nothing left not at all.

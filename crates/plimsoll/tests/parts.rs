@@ -56,7 +56,7 @@ fn of_postgresql() {
         "CREATE MATERIALIZED VIEW mv AS SELECT m FROM p",
         "CREATE TRIGGER g BEFORE UPDATE ON p FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
         "CREATE STATISTICS st ON n, o FROM p",
-        "DO $$ BEGIN CREATE TABLE q (i int); CREATE TABLE r (i int); END $$",
+        "DO $$ BEGIN CREATE TABLE q (i serial PRIMARY KEY); CREATE TABLE r (i int); END $$",
     ];
     leaves_nothing(&scene, &target, &setup, &["SELECT 1"]);
     // Older objects that come to use younger ones.

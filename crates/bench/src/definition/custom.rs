@@ -214,15 +214,11 @@ impl Reader<'_> {
                     "{word} runs a text or a procedure of the server, which may change what is not the run's own"
                 ),
                 Leaves::Hides(signs) => format!(
-                    "engines read {signs:?} in different ways, so that what stands behind it can't be looked at: write it another way, or"
+                    "engines read {signs:?} in different ways, so that what stands behind it can't be looked at (write it another way)"
                 ),
                 Leaves::Goes(words) => format!("{words} is not known to stay in the run's own place"),
             };
-            let takes = "that takes 'existing = true' and 'writes = true'";
-            let problem = match leaves {
-                Leaves::Hides(_) => format!("{what} say 'existing = true' and 'writes = true'"),
-                _ => format!("{what}: {takes}"),
-            };
+            let problem = format!("{what}: that takes 'existing = true' and 'writes = true'");
             return self.fail(Some(item.span()), problem);
         }
         Ok((text, times))

@@ -125,8 +125,11 @@ pub trait Keeper: Send {
     /// What is not known to be ours in a place of ours, or tied to it: kinds and names.
     fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>>;
 
+    /// Gives tables of these names in a place of ours the marks that they lack, so that what belongs to them is known as well.
+    fn adopt(&mut self, workspace: &Workspace, parts: &[Part]) -> Result<()>;
+
     /// Drops what a definition's own statement made in a place of ours, if it is there and nothing uses it. What the server refuses to drop
-    /// stays as it is, a table with our mark, and is found when the place is looked through.
+    /// stays as it is, and is found when the place is looked through.
     fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()>;
 
     /// True while one of them still works for that run.
@@ -282,7 +285,11 @@ pub fn remove<K: Keepers>(
 /// there all of it stays.
 fn take_expected<K: Keeper>(keeper: &mut K, intents: &Intents, workspace: &Workspace) -> Result<()> {
     let parts = intents.expected(workspace.name())?;
-    if parts.is_empty() || !keeper.strangers(workspace)?.iter().all(|what| is_expected(what, &parts)) {
+    if parts.is_empty() {
+        return Ok(());
+    }
+    keeper.adopt(workspace, &parts)?;
+    if !keeper.strangers(workspace)?.iter().all(|what| is_expected(what, &parts)) {
         return Ok(());
     }
     // An older object may have been changed to use a younger one: that is free once the older one is gone.
@@ -295,11 +302,13 @@ const PASSES: usize = 3;
 /// True if something that a server calls so is one of these parts: `view v`, `function s.f(integer)`, `trigger r on table t`.
 fn is_expected(what: &str, parts: &[Part]) -> bool {
     let what = what.split('(').next().unwrap_or_default();
-    let what = what.split(" on ").next().unwrap_or_default().trim_end_matches('"').to_lowercase();
-    // Names may have blanks.
+    let what = what.split(" on ").next().unwrap_or_default().to_lowercase();
+    let (named, is_quoted) = (what.trim_end_matches('"'), what.ends_with('"'));
+    // Names may have blanks: before them come a quotation mark, a schema or a kind (`SQL_STORED_PROCEDURE p`).
     let is_it = |part: &Part| {
-        let before = what.strip_suffix(&part.plain().to_lowercase());
-        before.is_some_and(|before| before.len() > 1 && before.ends_with([' ', '.', '"']))
+        let Some(before) = named.strip_suffix(&part.plain().to_lowercase()) else { return false };
+        let kind = || before.strip_suffix(' ')?.rsplit(' ').next()?.contains(&part.kind).then_some(());
+        if is_quoted { before.ends_with('"') } else { before.ends_with('.') || kind().is_some() }
     };
     parts.iter().any(is_it)
 }
@@ -411,6 +420,7 @@ mod tests {
         for what in [
             "view v",
             "VIEW V",
+            "SQL_TRIGGER r",
             "view place.\"My V\"",
             "materialized view place.v",
             "function place.f(integer, text)",
@@ -418,9 +428,16 @@ mod tests {
         ] {
             assert!(is_expected(what, &parts), "{what}");
         }
-        for what in
-            ["view w", "function place.g(v)", "trigger s on table v", "v", "", "default for column v of table t"]
-        {
+        for what in [
+            "view w",
+            "view other v",
+            "view place.\"other v\"",
+            "function place.g(v)",
+            "trigger s on table v",
+            "v",
+            "",
+            "default for column v of table t",
+        ] {
             assert!(!is_expected(what, &parts), "{what}");
         }
     }

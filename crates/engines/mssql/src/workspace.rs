@@ -122,6 +122,11 @@ impl Keeper for Control {
         }
     }
 
+    /// Tables have no marks here.
+    fn adopt(&mut self, _: &Workspace, _: &[Part]) -> Result<()> {
+        Ok(())
+    }
+
     fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()> {
         let kind = part.kind.to_uppercase();
         if !REMOVED.contains(&kind.as_str()) {

@@ -213,19 +213,21 @@ impl Keeper for Connection {
         }
     }
 
+    fn adopt(&mut self, workspace: &Workspace, parts: &[Part]) -> Result<()> {
+        let contents = Contents::of(self, workspace)?;
+        let is_expected = |name: &&str| parts.iter().any(|part| part.is(TABLE, name));
+        contents.tables(false).filter(is_expected).try_for_each(|table| {
+            let mark = mark::of_part(TABLE, table, workspace.leased_by().name());
+            let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
+            self.run(&fill("mark a table", &words)).map(drop)
+        })
+    }
+
     fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()> {
         let words = [("workspace", workspace.name()), ("kind", &*part.kind.to_uppercase()), ("name", part.plain())];
         match self.run(&fill("remove a part", &words)) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
             _ => {}
-        }
-        if part.kind == TABLE {
-            let contents = Contents::of(self, workspace)?;
-            return contents.tables(false).filter(|name| part.is(TABLE, name)).try_for_each(|table| {
-                let mark = mark::of_part(TABLE, table, workspace.leased_by().name());
-                let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
-                self.run(&fill("mark a table", &words)).map(drop)
-            });
         }
         Ok(())
     }

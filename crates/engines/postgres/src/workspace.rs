@@ -138,6 +138,18 @@ impl Keeper for Connection {
         }
     }
 
+    fn adopt(&mut self, workspace: &Workspace, parts: &[Part]) -> Result<()> {
+        let place = workspace.name();
+        for row in self.rows(sql("marks of tables"), &[place])? {
+            let is_expected = |name: &&str| !row.is_true(1) && parts.iter().any(|part| part.is("table", name));
+            if let Some(name) = row.text(0).filter(is_expected) {
+                let mark = mark::of_part("table", name, place);
+                self.run(&filled("mark a table", &[("schema", place), ("table", name), ("mark", &mark)]))?;
+            }
+        }
+        Ok(())
+    }
+
     fn take(&mut self, workspace: &Workspace, part: &Part) -> Result<()> {
         let place = workspace.name();
         let Part { kind, name, on } = part;
@@ -150,14 +162,6 @@ impl Keeper for Connection {
         match gone {
             Err(Failed::Server(_)) | Ok(_) => {}
             Err(failed) => return Err(self.fail(failed)),
-        }
-        if kind == "table" {
-            for row in self.rows(sql("marks of tables"), &[place])? {
-                if let Some(name) = row.text(0).filter(|name| !row.is_true(1) && part.is("table", name)) {
-                    let mark = mark::of_part("table", name, place);
-                    self.run(&filled("mark a table", &[("schema", place), ("table", name), ("mark", &mark)]))?;
-                }
-            }
         }
         Ok(())
     }
