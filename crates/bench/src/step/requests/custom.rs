@@ -183,7 +183,13 @@ fn unusable(problem: String) -> Error {
 /// An error with the place in the definition that it comes from.
 fn of(error: Error, workspace: &str, sql: &str) -> Error {
     let message = format!("{workspace}: {} (in: {})", error.message, first_words(sql));
-    let hint = error.hint.unwrap_or_else(|| "correct the statement in the definition, or what it asks for".to_owned());
+    let hint = match error.kind {
+        // The engine's own hint is about workspaces, and this one is there.
+        ErrorKind::Permission => {
+            "the user of the URL may not do what the definition's own statement asks for".to_owned()
+        }
+        _ => error.hint.unwrap_or_else(|| "correct the statement in the definition, or what it asks for".to_owned()),
+    };
     Error { message, hint: Some(hint), ..error }
 }
 
