@@ -27,7 +27,7 @@ use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
 use crate::step::context::{Context, Keep, Target, Time};
-use crate::step::kind::{Measures, Ran, Step, contradiction};
+use crate::step::kind::{Asked, Measures, Ran, Step, contradiction};
 
 pub use self::plan::{On, Plan};
 pub use self::record::{next_step, not_started};
@@ -98,6 +98,15 @@ pub fn execute<'a>(
         let _ = log.tell(Kind::Finished(Box::new(head(&record))));
     }
     log.record().unwrap_or(record)
+}
+
+/// Lets a measure give back what it holds, if it has begun at all.
+fn finish(measures: &mut Measures, at: Option<(&dyn Database, &Workspace)>, interrupt: &Interrupt) -> Result<()> {
+    match (measures, at) {
+        (Measures::AtDatabase(measure), Some((database, workspace))) => measure.finish(database, workspace, interrupt),
+        (Measures::AtDatabase(_), None) => Ok(()),
+        (Measures::Alone(alone), _) => alone.finish(),
+    }
 }
 
 /// A place of the run's own, and the lease on it.
@@ -269,13 +278,7 @@ impl Run<'_> {
         interrupt.shield();
         // A measure that can't give anything back leaves its sessions to their end.
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
-            let finished = match (measures, database, &workspace) {
-                (Measures::AtDatabase(measure), Some(database), Some(workspace)) => {
-                    measure.finish(database, workspace, interrupt)
-                }
-                _ => Ok(()),
-            };
-            if let Err(error) = finished {
+            if let Err(error) = finish(measures, database.zip(workspace.as_ref()), interrupt) {
                 record.warnings.push(format!("not everything was given back at the target: {error}"));
                 outcome = outcome.and(Err(error));
             }
@@ -311,11 +314,12 @@ impl Run<'_> {
                 if prepares { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
             }
             (Measures::Alone(alone), _) => {
-                if prepares {
-                    alone.prepare(parameters, keep)
-                } else {
-                    alone.repeat(parameters, keep)
-                }
+                let Plan { definition, target, keep_data, .. } = plan;
+                let (definition, keep_data) = (definition.text.as_str(), *keep_data);
+                let asked = Asked { parameters, definition, target, keep_data, cpus };
+                let outcome = if prepares { alone.prepare(&asked, keep) } else { alone.repeat(&asked, keep) };
+                *client = alone.client().or_else(|| client.take());
+                outcome
             }
             (Measures::AtDatabase(_), None) => Err(contradiction("a step has no place")),
         }

@@ -53,6 +53,8 @@ pub struct Told {
     pub rank: f64,
     /// Of a search: whether the rate held in all its tries.
     pub held: Option<bool>,
+    /// CPU time of the whole process for each operation, where it was looked at.
+    pub cpu_us_per_operation: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -108,6 +110,7 @@ impl ClientMonitor {
             busy_percent: need.busy_percent,
             cpu_percent: need.cpu_percent,
             was_the_limit: self.is_limit(need.busy_percent, need.cpu_percent),
+            cpu_us_per_operation: need.of.cpu_us_per_operation,
         };
         let several = self.phases.iter().any(|need| need.of.phase > 0);
         if several { self.phases.iter().map(told).collect() } else { Vec::new() }
@@ -203,7 +206,7 @@ mod tests {
     use super::*;
 
     fn told(phase: usize, rank: f64) -> Told {
-        Told { repetition: "a".to_owned(), phase, seconds: 10.0, rank, held: None }
+        Told { repetition: "a".to_owned(), phase, seconds: 10.0, rank, held: None, cpu_us_per_operation: None }
     }
 
     #[test]

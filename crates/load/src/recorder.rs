@@ -82,6 +82,8 @@ impl AllTimes {
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
     start: Moment,
+    /// What ended before was to warm up.
+    counted_from: Moment,
     end: Moment,
     kinds: Vec<OfKind>,
     seconds: Seconds,
@@ -104,8 +106,18 @@ impl Recorder {
         Self { start, end, kinds, lag: scheduled.then(Box::default), ..Self::default() }
     }
 
+    /// The same, but what ends before this moment counts nowhere: it is there to warm up, and passes into what counts without a
+    /// pause. Seconds are still those since the start.
+    #[must_use]
+    pub fn counting_from(self, moment: Moment) -> Self {
+        Self { counted_from: moment, ..self }
+    }
+
     /// Counts an answered request of the kind at `index`, in the second in which it ended.
     pub fn answered(&mut self, index: usize, answer: &Answered) {
+        if answer.ended < self.counted_from {
+            return;
+        }
         let kind = &mut self.kinds[index];
         let time = answer.ended.since(answer.intended);
         if !answer.waited.is_zero() || kind.times.without_waits.is_some() {
@@ -133,6 +145,9 @@ impl Recorder {
 
     /// Counts a request that failed for good.
     pub fn failed(&mut self, index: usize, now: Moment, class: &'static str) {
+        if now < self.counted_from {
+            return;
+        }
         *self.kinds[index].errors.entry(class).or_default() += 1;
         if now < self.end {
             self.seconds.failed(second(self.start, now), class);
@@ -353,6 +368,22 @@ mod tests {
         let mut recent = LatencyHistogram::new();
         recorder.take_recent(&mut recent);
         assert_eq!(recent.count(), 2);
+    }
+
+    #[test]
+    fn what_ends_while_it_warms_up_counts_nowhere() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let mut recorder = Recorder::new(at(0), at(10_000), &["read".to_owned()], false).counting_from(at(2000));
+        for (started, ended) in [(0, 1999), (1990, 2000), (2000, 2500)] {
+            let amount = Amount { rows_examined: 0, rows: 0, content_bytes: 8192 };
+            let (intended, started, ended) = (at(started), at(started), at(ended));
+            let waited = Duration::ZERO;
+            recorder.answered(0, &Answered { intended, started, ended, waited, slept: false, amount });
+        }
+        recorder.failed(0, at(1000), "device");
+        let sums = recorder.sums();
+        assert_eq!((sums.answered, sums.failed, sums.amount.content_bytes), (2, 0, 2 * 8192));
+        assert_eq!(recorder.seconds(&[]).operations, [0, 0, 2], "seconds are those since the start");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The words every crate uses: units, moments and windows, readings, run records and their events. Pure: no I/O, no clock.
 
+pub mod cell;
 pub mod event;
 pub mod exit;
 pub mod fold;
@@ -19,6 +20,7 @@ pub mod version;
 pub mod views;
 pub mod vocabulary;
 
+pub use cell::{Access, Cell, Offsets, Operation, SyncMode};
 pub use event::Event;
 pub use fold::Fold;
 pub use histogram::{LatencyHistogram, LatencyHistogramData};

@@ -112,6 +112,10 @@ metrics! {
     LatencyUsP99 = "latency_us_p99", "99th percentile of response times", "us", Lower, real, "TESTS.md#what-a-point-holds";
     /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.
     MemoryPercent = "memory_percent", "Memory in use", "%", Neither, real, "TESTS.md#what-a-point-holds";
+    /// Disk: operations that completed in a second.
+    Iops = "iops", "I/Os a second", "1/s", Higher, real, "DISKS.md#what-a-cell-shows";
+    /// Disk: bytes that were read and written in a second.
+    BytesPerS = "bytes_per_s", "Throughput", "bytes/s", Higher, real, "DISKS.md#what-a-cell-shows";
 }
 
 /// The metrics of a point: unknown ones are absent, never zero.
@@ -213,7 +217,7 @@ mod tests {
         metrics.set(Metric::CpuPercent, f64::NAN);
         let text = serde_json::to_string(&metrics).unwrap();
         assert_eq!(text, r#"{"content_bytes":9007199254740991,"mb_per_minute":12.5}"#);
-        let newer = text.replace('}', r#","iops":7.5}"#);
+        let newer = text.replace('}', r#","of_a_newer_release":7.5}"#);
         let read: Metrics = serde_json::from_str(&newer).unwrap();
         assert_eq!(read.count(Metric::ContentBytes), Some(9_007_199_254_740_991));
         assert_eq!(read.get(Metric::Rows), None);

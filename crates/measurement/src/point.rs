@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cell::Cell;
 use crate::metric::{Metric, Metrics, Value};
 use crate::units;
 
@@ -23,6 +24,9 @@ pub struct Point {
     /// Volume of the database that it is of, where several are moved one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_bytes: Option<u64>,
+    /// What was done to the test file, at a point of a disk test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Cell>,
     /// Start of the point, seconds after the repetition's start.
     pub started_seconds: f64,
     /// Time the point took.

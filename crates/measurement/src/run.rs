@@ -352,6 +352,9 @@ pub struct ClientPhase {
     pub cpu_percent: f64,
     /// True if a faster client would have been answered at twice the rate, or had no CPU left.
     pub was_the_limit: bool,
+    /// CPU time of our whole process for each operation, where the phase was measured by itself: of a disk test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us_per_operation: Option<f64>,
 }
 
 /// What comes from the real machine of the client: it differs between machines even where the result may not.

@@ -2,11 +2,15 @@
 
 #![expect(clippy::doc_markdown, reason = "the comments are the help texts, and people read them as they are")]
 
+mod disk;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_report::csv;
+
+pub use self::disk::Disk;
 
 /// Repetitions are labelled by letters.
 pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;
@@ -20,6 +24,7 @@ Examples:
   plimsoll run read-scan write-chunk --target postgres://me@db.example/sales --short
   plimsoll run memory --target sqlite:./data.db --json
   plimsoll run read-scan --target lab:azure-sql-db/S2@v12-ga-2015-01
+  plimsoll disk /var/tmp                                   what a disk delivers, in two minutes
   plimsoll report latest --html report.html
 
 Exit codes: 0 done, 1 negative verdict, 2 usage, 3 something to install, 4 cannot connect, 5 permission missing,
@@ -60,6 +65,8 @@ pub enum Command {
     Demo(Demo),
     /// Run tests on targets.
     Run(Box<Run>),
+    /// Test a disk: reads and writes of a test file, with their rates and response times.
+    Disk(Disk),
     /// List the built-in tests, or show a definition.
     Tests(Tests),
     /// List stored runs.

@@ -10,7 +10,9 @@ use std::time::Duration;
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
 use plimsoll_engine::target;
-use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Intents, Secret, Target, files};
+use plimsoll_engine::{
+    Check, Credentials, Database, Engine, Error, ErrorKind, Intents, Notation, Secret, Target, files,
+};
 use plimsoll_lab::Lab;
 use plimsoll_mssql::Mssql;
 use plimsoll_mysql::MySql;
@@ -28,7 +30,9 @@ static ENGINES: [&dyn Engine; 5] = [&Lab, &Mssql, &MySql, &Postgres, &Sqlite];
 
 /// Tells how targets are written, before the first is parsed or an error names one.
 pub fn register() {
-    target::register(ENGINES.iter().map(|engine| engine.notation()).collect());
+    // A volume is a folder, and named as files are.
+    let volume = Notation { schemes: &[plimsoll_disk::volume::SCHEME], is_path: true, ..Notation::default() };
+    target::register(ENGINES.iter().map(|engine| engine.notation()).chain([volume]).collect());
 }
 
 /// Names of all that can be measured, for which a custom workload may have texts.

@@ -150,11 +150,14 @@ impl<'a> Progress<'a> {
     fn point(&mut self, repetition: &str, point: &Point) {
         let label = point.label.as_deref().unwrap_or("point");
         let figure = match (
-            point.get(Metric::MbPerMinute),
+            point.get(Metric::MbPerMinute).or_else(|| point.get(Metric::Iops)),
             point.count(Metric::JoinRows),
             point.count(Metric::CacheMissPages),
         ) {
-            (Some(rate), ..) => format!("{} MB/min", units::format_significant(rate)),
+            (Some(rate), ..) => {
+                let unit = if point.cell.is_some() { "IOPS" } else { "MB/min" };
+                format!("{} {unit}", units::format_significant(rate))
+            }
             (None, None, Some(misses)) => format!("{misses} misses"),
             _ => units::format_seconds(point.seconds),
         };

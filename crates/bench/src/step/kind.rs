@@ -7,7 +7,7 @@ use std::ops::Deref;
 use plimsoll_analysis::ladder::Anchor;
 use plimsoll_engine::work::{Expected, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Need, Result, Workspace};
-use plimsoll_measurement::{CpuTable, Repetition, RunRecord, Verdict};
+use plimsoll_measurement::{Client, CpuTable, Repetition, RunRecord, Verdict};
 
 use super::context::{Context, Keep};
 use crate::figures::series::{Measured, Series};
@@ -119,15 +119,40 @@ pub enum Measures {
     AtDatabase(Box<dyn Measure>),
 }
 
+/// What a step without a database is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The parameters as resolved.
+    pub parameters: &'a Parameters,
+    /// The definition's text, for a kind that has keys of its own in it.
+    pub definition: &'a str,
+    /// The target's URL.
+    pub target: &'a str,
+    /// Whether to keep what it makes.
+    pub keep_data: bool,
+    /// CPUs that the client may use.
+    pub cpus: u32,
+}
+
 /// Measures without a database.
 pub trait Alone {
     /// Makes what is measured. Called once.
-    fn prepare(&mut self, _: &Parameters, _: &mut Keep<'_>) -> Result<()> {
+    fn prepare(&mut self, _: &Asked<'_>, _: &mut Keep<'_>) -> Result<()> {
         Ok(())
     }
 
     /// Measures one repetition. Every finished point and phase is kept.
-    fn repeat(&mut self, parameters: &Parameters, keep: &mut Keep<'_>) -> Result<()>;
+    fn repeat(&mut self, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<()>;
+
+    /// What is known of our own client so far.
+    fn client(&self) -> Option<Client> {
+        None
+    }
+
+    /// Removes what it made. Called once, whatever happened before.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Measures at a database.

@@ -43,7 +43,7 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for name in TESTS {
             let definition = definition::find_builtin(name).map_err(Failure::usage)?;
-            let common = plan(&definition, definition.parameters_at(false, scale), &target, &host);
+            let common = plan(&definition, definition.parameters_at(false, scale), target.display(), &host);
             let plan = Plan { campaign: Some("demo".to_owned()), ..common };
             let record = measure(&plan, &target, &opened, &store, &interrupt, printer)?;
             if options.json || record.error.is_some() {

@@ -5,6 +5,7 @@ pub mod clean;
 pub mod compare;
 pub mod definitions;
 pub mod demo;
+pub mod disk;
 pub mod doctor;
 pub mod generated;
 pub mod history;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use plimsoll_bench::run::{self, Plan};
 use plimsoll_bench::step::LevelWords;
 use plimsoll_bench::step::kind::Consent;
-use plimsoll_bench::{Definition, Interrupt, Parameters, Sinks, definition, execute, feed};
+use plimsoll_bench::{Definition, Interrupt, On, Parameters, Sinks, definition, execute, feed};
+use plimsoll_clock::Clock;
 use plimsoll_engine::{Cold, Target, files};
 use plimsoll_measurement::{Host, RunRecord, exit, units};
 use plimsoll_report::terminal;
@@ -55,7 +56,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for test in &chosen {
             let parameters = test.parameters(scale)?;
-            let common = plan(&test.definition, parameters, target, &host);
+            let common = plan(&test.definition, parameters, target.display(), &host);
             let plan = Plan {
                 repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
                 settle,
@@ -101,15 +102,27 @@ pub fn measure(
             return Ok(run::not_started(plan, engine, &opened.clock, interrupt, error));
         }
     };
+    Ok(execute_shown(plan, On::from(database), &opened.clock, store, interrupt, printer))
+}
+
+/// One run, kept in the store and shown as it goes.
+pub fn execute_shown(
+    plan: &Plan<'_>,
+    on: On<'_>,
+    clock: &Arc<dyn Clock>,
+    store: &Arc<RunStore>,
+    interrupt: &Interrupt,
+    printer: &Printer,
+) -> RunRecord {
     let (feed, events) = feed();
     let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
-    Ok(std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let progress = Progress::new(printer, plan.definition.name.clone());
         // Without a thread for it nothing is shown, and the run goes on.
         let name = std::thread::Builder::new().name("progress".to_owned());
         let _ = name.spawn_scoped(scope, || progress.follow(events));
-        execute(plan, database, &opened.clock, interrupt, sinks)
-    }))
+        execute(plan, on, clock, interrupt, sinks)
+    })
 }
 
 /// Shows a run: the record as one line of JSON, or a table.
@@ -288,7 +301,7 @@ fn find(test: &str) -> Result<Definition, Failure> {
 }
 
 /// A plan as the definition has it, with nothing special about it.
-pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &Target, host: &Host) -> Plan<'a> {
+pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &str, host: &Host) -> Plan<'a> {
     Plan {
         definition,
         parameters,
@@ -299,7 +312,7 @@ pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &Tar
         keep_data: false,
         without_samples: false,
         campaign: None,
-        target: target.display().to_owned(),
+        target: target.to_owned(),
         reference: None,
         anchor: None,
         catalog_edition: None,

@@ -238,7 +238,7 @@ impl Bench<'_> {
             for (key, value) in sets {
                 parameters.set(key, value, &definition.steps).map_err(Failure::usage)?;
             }
-            let plan = Plan { keep_data, ..plan(&definition, parameters, &target, &self.host) };
+            let plan = Plan { keep_data, ..plan(&definition, parameters, target.display(), &self.host) };
             Ok(execute(&plan, database.as_ref(), clock, &self.interrupt, Sinks::default()))
         };
         if test == CHANGE {

@@ -10,7 +10,7 @@ use plimsoll_bench::figures::series::{Measured, Series, percentile_ms};
 use plimsoll_bench::parameters::shared::{DAY, SEED};
 use plimsoll_bench::parameters::{Kind, Parameter, Parameters};
 use plimsoll_bench::step::context::Keep;
-use plimsoll_bench::step::kind::{Alone, Ask, Measures, Ran, StepKind};
+use plimsoll_bench::step::kind::{Alone, Ask, Asked, Measures, Ran, StepKind};
 use plimsoll_clock::{Clock, in_threads_while};
 use plimsoll_engine::work::Expected;
 use plimsoll_engine::{Error, ErrorKind, Result};
@@ -69,8 +69,8 @@ fn mean_ms(parameters: &Parameters) -> f64 {
 struct Reads;
 
 impl Alone for Reads {
-    fn repeat(&mut self, parameters: &Parameters, keep: &mut Keep<'_>) -> Result<()> {
-        let time = keep.time;
+    fn repeat(&mut self, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<()> {
+        let (time, parameters) = (keep.time, asked.parameters);
         keep.begin(None);
         let (clock, kinds) = (Arc::clone(time.clock), ["read".to_owned()]);
         let start = keep.repetition_start;

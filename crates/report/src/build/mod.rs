@@ -2,6 +2,7 @@
 
 pub mod accuracy;
 mod campaign;
+mod cells;
 mod comparison;
 mod cpu;
 mod evidence;

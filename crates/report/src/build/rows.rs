@@ -32,6 +32,7 @@ const LAST: &[(&str, Part)] = &[
     ("flags", |_, _, point| point.flags.join(" ").into()),
     ("stage", |_, _, point| point.stage.clone().into()),
     ("volume_bytes", |_, _, point| point.volume_bytes.into()),
+    ("cell", |_, _, point| point.cell.as_ref().map(ToString::to_string).into()),
 ];
 
 /// Makes a table of all that the repetitions of the runs have of a kind.

@@ -5,7 +5,7 @@ use plimsoll_measurement::run::NOT_AVAILABLE;
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
-    cpu, evidence, facts, moved, plots, plots_more, plots_phases, plots_requests, plots_samples, requests, words,
+    cells, cpu, evidence, facts, moved, plots, plots_more, plots_phases, plots_requests, plots_samples, requests, words,
 };
 use crate::model::format::{marked_basis, moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
@@ -57,7 +57,8 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     }
     match &record.result {
         Some(figure) => {
-            part.say(Tone::Headline, words::headline(record, figure));
+            let sentence = cells::headline(record).unwrap_or_else(|| words::headline(record, figure));
+            part.say(Tone::Headline, sentence);
             part.say(Tone::Plain, figure.note.clone().map(|note| format!("{}.", note.trim_end_matches('.'))));
         }
         None => part.say(Tone::Headline, words::no_result(record)),
@@ -107,9 +108,15 @@ pub fn with_warnings(record: &RunRecord) -> RunRecord {
 
 fn delivered(record: &RunRecord) -> Part {
     let mut part = Part::detail("What was delivered");
-    part.pictures(plots_phases::charts(record));
-    part.table("Phases", requests::phases(record));
-    part.table("Requests of all repetitions together", requests::mix(record));
+    if let Some(table) = cells::table(record) {
+        // Each cell is a phase and a kind of its own: here are all of them.
+        part.pictures(cells::chart(record));
+        part.table("Cells", Some(table));
+    } else {
+        part.pictures(plots_phases::charts(record));
+        part.table("Phases", requests::phases(record));
+        part.table("Requests of all repetitions together", requests::mix(record));
+    }
     part.say(Tone::Quiet, requests::exactness(record));
     part.table("Stages", moved::stages(record));
     part.pictures(plots_more::moves(record));

@@ -265,7 +265,8 @@ impl Measure for Requests {
             }
             let rank = if are_batches { record.mb_per_minute.unwrap_or(0.0) } else { record.rate };
             let repetition = keep.repetition.label.clone();
-            let told = Told { repetition, phase: keep.repetition.phases.len(), seconds: record.seconds, rank, held };
+            let (phase, seconds) = (keep.repetition.phases.len(), record.seconds);
+            let told = Told { repetition, phase, seconds, rank, held, cpu_us_per_operation: None };
             let lags = [recorder.lag.as_ref().map(|lag| &lag.slept), recorder.pickup.as_deref()];
             self.client.phase(told, &of_phase.needed, lags);
             if search.is_none() || record.holds == Some(true) {

@@ -155,7 +155,10 @@ impl Runner {
             let definition = Definition::parse(&format!("{name}.toml"), &scenario.test())
                 .map_err(|error| Failure::usage(error.to_string()))?;
             let target = Target::parse(&format!("lab:{name}.toml?scale=1&seed={}", scenario.luck))?;
-            let plan = Plan { repetitions: 1, ..plan(&definition, definition.parameters(false), &target, &self.host) };
+            let plan = Plan {
+                repetitions: 1,
+                ..plan(&definition, definition.parameters(false), target.display(), &self.host)
+            };
             Ok(execute(&plan, &database, &clock, &self.interrupt, Sinks::default()))
         };
         let record = std::thread::scope(|scope| scope.spawn(work).join())

@@ -1,0 +1,299 @@
+//! The test file: made in the user's folder, marked as ours, laid out with real writes, removed at the end.
+//!
+//! Only a file with our mark is ever written to or removed. It is made anew (`O_EXCL`), never through a symbolic link, and
+//! readable by its owner alone. A lock on it says that a run works with it; the lock falls with its holder, also by `kill -9`.
+
+mod layout;
+mod mark;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_measurement::SyncMode;
+use plimsoll_measurement::units::format_bytes;
+use rustix::fs::{Advice, FlockOperation, OFlags, fadvise, flock, fsync};
+
+pub use self::layout::{HEADER_BYTES, Progress};
+use self::mark::{Mark, State};
+use crate::error::at;
+use crate::volume;
+
+/// Name of the file in the user's folder.
+pub const NAME: &str = "plimsoll_disk_test.bin";
+
+/// So much stays free at least.
+const LEFT_FREE_BYTES: u64 = 16 << 20;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSpec {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Bytes that operations work on.
+    pub bytes: u64,
+    /// Seed of the content.
+    pub seed: u64,
+    /// Whether to go through the page cache.
+    pub buffered: bool,
+    /// Whether to keep it.
+    pub keep: bool,
+}
+
+/// A file without a size of its own takes one of so many parts of what is free.
+const PART_OF_FREE: u64 = 4;
+/// Sizes are whole numbers of these.
+const UNIT_BYTES: u64 = 1 << 20;
+
+/// How the file came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It was made and laid out.
+    LaidOut,
+    /// It was there, with the same size and seed.
+    Reused,
+}
+
+/// The test file of a run. It is removed when this is dropped, unless it is to be kept and is complete.
+#[derive(Debug)]
+pub struct TestFile {
+    path: PathBuf,
+    /// Goes through the page cache, and holds the lock.
+    file: File,
+    inode: u64,
+    bytes: u64,
+    buffered: bool,
+    alignment: u64,
+    stays: bool,
+    is_gone: bool,
+}
+
+impl TestFile {
+    /// Makes the file, or takes the one that is there.
+    ///
+    /// # Errors
+    /// If something else has its name, if another run works with it, if it does not fit, and those of the system.
+    pub fn make(wanted: &FileSpec, progress: Progress<'_>) -> Result<(Self, Origin)> {
+        let path = wanted.folder.join(NAME);
+        if let Some((file, mark)) = existing(&path)? {
+            let is_whole = file.metadata().is_ok_and(|meta| meta.len() == HEADER_BYTES + wanted.bytes);
+            let (inode, is_same) = (mark.inode, mark.is_ready_for(wanted.bytes, wanted.seed) && is_whole);
+            let mut test_file = Self::new(path.clone(), file, inode, wanted);
+            if is_same {
+                test_file.alignment = test_file.find_alignment()?;
+                test_file.stays = wanted.keep;
+                return Ok((test_file, Origin::Reused));
+            }
+            test_file.remove()?;
+        }
+        guard_space(wanted)?;
+        let file = create(&path)?;
+        let inode = file.metadata().map_err(|error| at("look at", &path, &error))?.ino();
+        // From here on it is ours, and is removed whatever happens.
+        let mut test_file = Self::new(path, file, inode, wanted);
+        test_file.lay_out(wanted, progress)?;
+        test_file.stays = wanted.keep;
+        Ok((test_file, Origin::LaidOut))
+    }
+
+    fn new(path: PathBuf, file: File, inode: u64, wanted: &FileSpec) -> Self {
+        let (bytes, buffered) = (wanted.bytes, wanted.buffered);
+        Self { path, file, inode, bytes, buffered, alignment: 1, stays: false, is_gone: false }
+    }
+
+    fn lay_out(&mut self, wanted: &FileSpec, progress: Progress<'_>) -> Result<()> {
+        let failed = |what: &str, error: io::Error| at(what, &wanted.folder.join(NAME), &error);
+        lock(&self.file, &self.path)?;
+        let mark = Mark { bytes: self.bytes, seed: wanted.seed, inode: self.inode, state: State::LayingOut };
+        mark.write(&self.file).map_err(|error| failed("write", error))?;
+        self.file.set_len(HEADER_BYTES).map_err(|error| failed("write", error))?;
+        self.alignment = self.find_alignment()?;
+        let writer = self.open(SyncMode::None)?;
+        let at_most = layout::write(&writer, self.bytes, wanted.seed, progress);
+        at_most.map_err(|stopped| stopped.into_error(|error| failed("write", error)))?;
+        fsync(&self.file).map_err(|error| failed("write", error.into()))?;
+        let ready = Mark { state: State::Ready, ..mark };
+        ready.write(&self.file).map_err(|error| failed("write", error))?;
+        self.drop_cache();
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that operations work on; they begin at [`HEADER_BYTES`].
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Operations begin and end at multiples of so many bytes.
+    pub fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    /// Opens it for operations.
+    ///
+    /// # Errors
+    /// If it is another file now, or if the file system can't do what is asked for.
+    pub fn open(&self, sync: SyncMode) -> Result<File> {
+        let mut flags = OFlags::NOFOLLOW.bits().cast_signed();
+        if !self.buffered {
+            flags |= DIRECT.ok_or_else(|| no_direct(&self.path))?;
+        }
+        if sync == SyncMode::ODsync {
+            flags |= DURABLE;
+        }
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&self.path);
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput if !self.buffered => no_direct(&self.path),
+            _ => at("open", &self.path, &error),
+        })?;
+        if file.metadata().is_ok_and(|meta| meta.ino() == self.inode) {
+            return Ok(file);
+        }
+        Err(Error::new(ErrorKind::Safety, format!("{} is another file now", self.path.display()))
+            .hint("somebody replaced it during the run: see who works in this folder"))
+    }
+
+    /// Takes it out of the page cache, as far as the system does so.
+    pub fn drop_cache(&self) {
+        let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
+    }
+
+    /// Which lengths and positions the file system takes without the page cache: the smallest that it reads.
+    fn find_alignment(&self) -> Result<u64> {
+        if self.buffered {
+            return Ok(1);
+        }
+        let file = self.open(SyncMode::None)?;
+        layout::alignment(&file).ok_or_else(|| no_direct(&self.path))
+    }
+
+    /// Removes it, unless it is to stay.
+    ///
+    /// # Errors
+    /// If it can't be removed. What has its name and is another file now is left alone.
+    pub fn remove(&mut self) -> Result<()> {
+        if self.stays || std::mem::replace(&mut self.is_gone, true) {
+            return Ok(());
+        }
+        let is_it = std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode);
+        if is_it {
+            std::fs::remove_file(&self.path).map_err(|error| at("remove", &self.path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        // Whoever wants to know whether it could be removed has called `remove`.
+        let _ = self.remove();
+    }
+}
+
+/// Bytes that a test file of ours takes in a folder, from which a new one could be made.
+pub fn reclaimable_bytes(folder: &Path) -> u64 {
+    match existing(&folder.join(NAME)) {
+        Ok(Some((file, _))) => file.metadata().map_or(0, |meta| meta.blocks() * 512),
+        _ => 0,
+    }
+}
+
+/// The size of a file that nobody chose: this one, or a quarter of what is free where that is less. A test file of ours that is
+/// there counts as free.
+pub fn fitting_bytes(folder: &Path, wanted: u64) -> u64 {
+    let Some(free) = volume::free_bytes(folder) else { return wanted };
+    let quarter = (free.saturating_add(reclaimable_bytes(folder))) / PART_OF_FREE;
+    if quarter >= wanted { wanted } else { (quarter / UNIT_BYTES * UNIT_BYTES).max(UNIT_BYTES) }
+}
+
+/// The file with our name, locked, with its mark; `None` if there is none.
+fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
+    let not_ours = |why: &str| {
+        let message = format!("{} is not ours: {why}", path.display());
+        Error::new(ErrorKind::Safety, message)
+            .hint("Plimsoll removes only what has its mark: move it, or name another folder")
+    };
+    // A pipe would wait for somebody to write to it.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(not_ours(&format!("it can't be opened ({error})"))),
+    };
+    let meta = file.metadata().map_err(|error| at("look at", path, &error))?;
+    if !meta.is_file() {
+        return Err(not_ours("it is no regular file"));
+    }
+    lock(&file, path)?;
+    // Between opening and locking its last run may have removed it.
+    if std::fs::symlink_metadata(path).is_ok_and(|now| now.ino() != meta.ino()) || !path.exists() {
+        return Ok(None);
+    }
+    match Mark::read(&file) {
+        Some(mark) if mark.inode == meta.ino() => Ok(Some((file, mark))),
+        Some(_) => Err(not_ours("it is a copy of a test file")),
+        None => Err(not_ours("it has no mark of Plimsoll")),
+    }
+}
+
+fn create(path: &Path) -> Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600).custom_flags(flags);
+    options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Busy, format!("{} has just been made", path.display()))
+            .hint("another run began at the same moment: try again when it has ended"),
+        _ => at("make", path, &error),
+    })
+}
+
+fn lock(file: &File, path: &Path) -> Result<()> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let message = format!("another run works with {}", path.display());
+            Err(Error::new(ErrorKind::Busy, message).hint("wait until it has ended, or name another folder"))
+        }
+        // Some network file systems have no locks. The file was made by us or has our mark all the same.
+        _ => Ok(()),
+    }
+}
+
+fn guard_space(wanted: &FileSpec) -> Result<()> {
+    let Some(free) = volume::free_bytes(&wanted.folder) else { return Ok(()) };
+    let needed = wanted.bytes.saturating_add(HEADER_BYTES).saturating_add(LEFT_FREE_BYTES);
+    if needed <= free {
+        return Ok(());
+    }
+    let [size, free, folder] = [format_bytes(wanted.bytes), format_bytes(free), wanted.folder.display().to_string()];
+    Err(Error::new(ErrorKind::Safety, format!("a test file of {size} does not fit: {free} are free at {folder}"))
+        .hint("free some space, or ask for a smaller file with --size"))
+}
+
+fn no_direct(path: &Path) -> Error {
+    let folder = path.parent().unwrap_or(path);
+    let kind = volume::file_system(folder).map_or_else(|| "unknown type".to_owned(), |system| system.kind);
+    let message = format!("the file system at {} ({kind}) has no O_DIRECT", folder.display());
+    Error::new(ErrorKind::Unsupported, message)
+        .hint("--buffered measures through the page cache, which shows memory where a file fits into it")
+}
+
+/// Past the page cache. `None` where the system knows no such flag.
+#[cfg(target_os = "linux")]
+const DIRECT: Option<i32> = Some(libc::O_DIRECT);
+#[cfg(not(target_os = "linux"))]
+const DIRECT: Option<i32> = None;
+
+/// Writes return when their data is durable. What rustix calls so is `O_SYNC` on Linux, which waits for more.
+#[cfg(target_os = "linux")]
+const DURABLE: i32 = libc::O_DSYNC;
+#[cfg(not(target_os = "linux"))]
+const DURABLE: i32 = OFlags::DSYNC.bits().cast_signed();
+
+#[cfg(test)]
+mod tests;

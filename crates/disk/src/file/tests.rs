@@ -1,0 +1,145 @@
+//! Tests of the file's life: made, reused, removed, and never somebody else's.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+const SIZE: u64 = 3 << 20;
+
+fn wanted(folder: &Path) -> FileSpec {
+    FileSpec { folder: folder.to_owned(), bytes: SIZE, seed: 1, buffered: true, keep: false }
+}
+
+fn make(wanted: &FileSpec) -> Result<(TestFile, Origin)> {
+    TestFile::make(wanted, &mut |_, _| Ok(()))
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_file_is_ours_alone_and_gone_at_the_end() {
+    let folder = folder();
+    let (mut file, origin) = make(&wanted(folder.path())).unwrap();
+    let meta = fs::metadata(file.path()).unwrap();
+    assert_eq!((origin, meta.len(), meta.permissions().mode() & 0o777), (Origin::LaidOut, HEADER_BYTES + SIZE, 0o600));
+    assert!(meta.blocks() * 512 >= SIZE, "every block was written");
+    let content = fs::read(file.path()).unwrap();
+    let ones: u64 = content[HEADER_BYTES as usize..].iter().map(|byte| u64::from(byte.count_ones())).sum();
+    assert!((ones as f64 / (4 * SIZE) as f64 - 1.0).abs() < 0.01, "random bytes, and no holes: {ones}");
+    file.remove().unwrap();
+    assert!(!file.path().exists());
+}
+
+#[test]
+fn one_that_is_kept_is_used_again_if_size_and_seed_are_the_same() {
+    let folder = folder();
+    let keep = FileSpec { keep: true, ..wanted(folder.path()) };
+    let content = {
+        let (file, _) = make(&keep).unwrap();
+        fs::read(file.path()).unwrap()
+    };
+    let path = folder.path().join(NAME);
+    assert!(path.exists());
+    let (file, origin) = make(&keep).unwrap();
+    assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::Reused, true));
+    drop(file);
+    let (file, origin) = make(&FileSpec { seed: 2, ..keep.clone() }).unwrap();
+    assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::LaidOut, false));
+    drop(file);
+    // Cut short, it is made anew.
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(HEADER_BYTES + SIZE - 4).unwrap();
+    let (file, origin) = make(&FileSpec { seed: 2, ..wanted(folder.path()) }).unwrap();
+    assert_eq!(origin, Origin::LaidOut);
+    drop(file);
+    assert!(!path.exists(), "this one was not to be kept");
+}
+
+#[test]
+fn what_a_killed_run_left_half_done_is_made_anew() {
+    let folder = folder();
+    let path = folder.path().join(NAME);
+    let stop = TestFile::make(&wanted(folder.path()), &mut |done, _| {
+        // As kill -9 leaves it: the file stays, and its lock falls.
+        if done > 0 {
+            fs::hard_link(&path, folder.path().join("left")).unwrap();
+        }
+        if done > 0 { Err(Error::new(ErrorKind::Cancelled, "stopped")) } else { Ok(()) }
+    });
+    assert_eq!(stop.unwrap_err().kind, ErrorKind::Cancelled);
+    assert!(!path.exists(), "what was begun is removed");
+    fs::rename(folder.path().join("left"), &path).unwrap();
+    assert!(reclaimable_bytes(folder.path()) >= SIZE);
+    let (_file, origin) = make(&wanted(folder.path())).unwrap();
+    assert_eq!(origin, Origin::LaidOut);
+}
+
+#[test]
+fn what_is_not_ours_stays() {
+    let folder = folder();
+    let path = folder.path().join(NAME);
+    let refused = |what: &str| {
+        let error = make(&wanted(folder.path())).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Safety, "{what}: {error}");
+        assert!(error.message.contains(what), "{error}");
+        assert_eq!(reclaimable_bytes(folder.path()), 0);
+    };
+    fs::write(&path, "the user's own").unwrap();
+    refused("no mark");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "the user's own");
+    fs::write(&path, "").unwrap();
+    refused("no mark");
+    fs::remove_file(&path).unwrap();
+    // A link would lead to another file.
+    let (kept, elsewhere) = (folder.path().join("elsewhere"), folder.path().join("kept"));
+    fs::write(&elsewhere, "another").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    refused("can't be opened");
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "another");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    refused("can't be opened");
+    fs::remove_dir(&path).unwrap();
+    // A copy of a test file is the user's.
+    drop(make(&FileSpec { keep: true, ..wanted(folder.path()) }).unwrap());
+    fs::copy(&path, &kept).unwrap();
+    fs::rename(&kept, &path).unwrap();
+    refused("a copy");
+}
+
+#[test]
+fn two_runs_do_not_share_a_file() {
+    let folder = folder();
+    let (_file, _) = make(&wanted(folder.path())).unwrap();
+    assert_eq!(make(&wanted(folder.path())).unwrap_err().kind, ErrorKind::Busy);
+}
+
+#[test]
+fn what_does_not_fit_is_not_begun() {
+    let folder = folder();
+    let error = make(&FileSpec { bytes: 1 << 60, ..wanted(folder.path()) }).unwrap_err();
+    assert_eq!((error.kind, folder.path().join(NAME).exists()), (ErrorKind::Safety, false));
+}
+
+#[test]
+fn a_file_that_was_replaced_is_neither_used_nor_removed() {
+    let folder = folder();
+    let (mut file, _) = make(&wanted(folder.path())).unwrap();
+    // The old one goes on to exist, so that the new one has another number.
+    fs::rename(file.path(), folder.path().join("moved")).unwrap();
+    fs::write(file.path(), "another").unwrap();
+    assert_eq!(file.open(SyncMode::None).unwrap_err().kind, ErrorKind::Safety);
+    file.remove().unwrap();
+    assert_eq!(fs::read_to_string(file.path()).unwrap(), "another");
+}
+
+#[test]
+fn a_size_that_nobody_chose_is_a_quarter_of_what_is_free_at_most() {
+    let own = tempfile::tempdir().unwrap();
+    let free = volume::free_bytes(own.path()).unwrap();
+    assert_eq!(fitting_bytes(own.path(), 1 << 20), 1 << 20);
+    let fitted = fitting_bytes(own.path(), free);
+    assert!(fitted <= free / 4 + UNIT_BYTES && fitted.is_multiple_of(UNIT_BYTES), "{fitted} of {free}");
+}

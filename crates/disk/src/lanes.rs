@@ -1,0 +1,54 @@
+//! Lanes of operations on the test file, for the load engine: by threads that block, or by a ring.
+
+mod pool;
+#[cfg(target_os = "linux")]
+mod uring;
+
+use plimsoll_engine::{Error, ErrorKind};
+use plimsoll_load::lane::{Amount, Outcome};
+use plimsoll_measurement::{Cell, Operation};
+
+pub use self::pool::PoolLane;
+#[cfg(target_os = "linux")]
+pub use self::uring::UringLane;
+use crate::error;
+
+/// Kinds of operations of a cell as recorders count them: reads and writes apart where both are made.
+pub fn kinds(cell: &Cell) -> Vec<String> {
+    match cell.operation.known() {
+        Some(Operation::Mixed) => ["read", "write"].map(|kind| format!("{}: {kind}", cell.label)).to_vec(),
+        _ => vec![cell.label.clone()],
+    }
+}
+
+/// The place of a kind among [`kinds`].
+fn kind(cell: &Cell, writes: bool) -> usize {
+    usize::from(writes && cell.operation == Operation::Mixed)
+}
+
+/// What an operation came to that moved so many bytes of a block, or failed.
+///
+/// # Errors
+/// If no operation of this kind can succeed, so that all others would fail as well.
+fn outcome(moved: std::io::Result<usize>, block_bytes: u64) -> Result<Outcome, Error> {
+    match moved {
+        Ok(moved) if moved as u64 == block_bytes => {
+            Ok(Outcome::Answered(Amount { rows_examined: 0, rows: 0, content_bytes: block_bytes }))
+        }
+        Ok(_) => Ok(Outcome::Failed(error::SHORT)),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+            let message = format!("the file system refuses operations of {block_bytes} bytes ({error})");
+            Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("choose blocks that are multiples of the device's own, or measure with --buffered"))
+        }
+        Err(error) => Ok(Outcome::Failed(error::class(&error))),
+    }
+}
+
+/// A lane always has something to do.
+fn nothing_left() -> Error {
+    Error::new(ErrorKind::Internal, "a test file always has something to read or write")
+}
+
+#[cfg(test)]
+mod tests;

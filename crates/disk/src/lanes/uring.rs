@@ -1,0 +1,109 @@
+//! A ring: many operations under way on one thread.
+
+use std::fs::File;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::{Error, ErrorKind};
+use plimsoll_load::lane::{Completion, Lane};
+use plimsoll_measurement::{Cell, Moment, SyncMode};
+
+use super::{kind, nothing_left, outcome};
+use crate::buffer::Buffers;
+use crate::offsets::Draw;
+use crate::ring::{Durable, Ring};
+
+/// Of a batch of completions so many are handled before the kernel is told of the operations that follow them. With all of a batch
+/// first the device's queue would run dry; with one each the calls would cost more than the operations.
+const REFILL: usize = 8;
+
+/// A thread's ring.
+pub struct UringLane<'a> {
+    clock: &'a dyn Clock,
+    cell: &'a Cell,
+    ring: Ring,
+    draw: Draw,
+    durable: Option<Durable>,
+    /// What is done in each slot.
+    writes: Vec<bool>,
+    /// Operations in a refill.
+    refill: usize,
+    /// When the batch ended that is being given out. Reading a clock costs a part of an operation, so a batch has one time.
+    ended: Moment,
+}
+
+impl<'a> UringLane<'a> {
+    /// A lane of this cell with a slot for each buffer. It belongs to the thread that makes it.
+    ///
+    /// # Errors
+    /// Those of the system, where it has no ring for us after all.
+    pub fn new(clock: &'a dyn Clock, cell: &'a Cell, file: File, buffers: Buffers, draw: Draw) -> Result<Self, Error> {
+        let ring = Ring::new(file, buffers).map_err(|error| failed(&error))?;
+        let durable = match cell.sync.known() {
+            Some(SyncMode::Fdatasync) => Some(Durable::Data),
+            Some(SyncMode::Fsync) => Some(Durable::All),
+            _ => None,
+        };
+        let slots = ring.slots();
+        let refill = REFILL.min(slots.div_ceil(2));
+        Ok(Self { clock, cell, ring, draw, durable, writes: vec![false; slots], refill, ended: clock.now() })
+    }
+}
+
+impl Lane for UringLane<'_> {
+    type Error = Error;
+
+    fn slots(&self) -> usize {
+        self.ring.slots()
+    }
+
+    fn ready(&mut self, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn submit(&mut self, slot: usize, _: Moment) -> Result<(), Error> {
+        let next = self.draw.next();
+        self.writes[slot] = next.writes;
+        let told = if next.writes {
+            self.ring.write(slot, next.offset, self.durable)
+        } else {
+            self.ring.read(slot, next.offset)
+        };
+        told.map_err(|error| failed(&error))?;
+        if self.ring.queued() >= self.refill {
+            self.ring.submit().map_err(|error| failed(&error))?;
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Moment) -> Result<Option<Completion>, Error> {
+        let mut next = self.ring.next();
+        if next.is_none() {
+            let is_forever = until.as_nanos() == u64::MAX;
+            let left = (!is_forever).then(|| until.since(self.clock.now()));
+            self.ring.wait(left).map_err(|error| failed(&error))?;
+            self.ended = self.clock.now();
+            next = self.ring.next();
+        }
+        let Some(ended) = next else { return Ok(None) };
+        let moved = usize::try_from(ended.result).map_err(|_| std::io::Error::from_raw_os_error(-ended.result));
+        Ok(Some(Completion {
+            slot: ended.slot,
+            kind: kind(self.cell, self.writes[ended.slot]),
+            outcome: outcome(moved, self.cell.block_bytes)?,
+            ended: self.ended,
+            retries: 0,
+            waited: Duration::ZERO,
+            pickup_lag: None,
+        }))
+    }
+
+    fn nothing_left(&mut self, _: usize, _: u32) -> Error {
+        nothing_left()
+    }
+}
+
+fn failed(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Statement, format!("io_uring failed: {error}"))
+        .hint("--engine pool makes operations by threads that block")
+}

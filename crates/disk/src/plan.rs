@@ -1,0 +1,66 @@
+//! What a suite is: its cells, its test file, and how long each takes.
+
+use std::time::Duration;
+
+use plimsoll_load::schedule::Arrivals;
+use plimsoll_measurement::Cell;
+
+/// What is done in one cell, and for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPlan {
+    /// What is done.
+    pub cell: Cell,
+    /// How long it is measured.
+    pub duration: Duration,
+    /// How long the same is done before, without being counted.
+    pub warm_up: Duration,
+    /// Operations a second of all threads together; without it each begins when the last in its slot has completed.
+    pub rate_per_s: Option<f64>,
+    /// How the starts are spread, with a rate.
+    pub arrivals: Arrivals,
+}
+
+impl CellPlan {
+    /// The beginning of the names of its figures.
+    pub fn key(&self) -> String {
+        match self.rate_per_s {
+            Some(rate) => format!("{}_at_{rate}", self.cell.key()),
+            None => self.cell.key(),
+        }
+    }
+}
+
+/// The cells of a disk test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// The name of the test in records.
+    pub name: String,
+    /// A few words for tables and charts.
+    pub title: String,
+    /// What it does and why.
+    pub about: String,
+    /// How often it is repeated, unless the user says otherwise.
+    pub repetitions: u32,
+    /// Size of the test file in bytes.
+    pub file_bytes: u64,
+    /// True if the file may be smaller where less is free: a quarter of that.
+    pub shrinks: bool,
+    /// What is done once before the first repetition, in order.
+    pub warm_up: Vec<CellPlan>,
+    /// What is measured, in order.
+    pub cells: Vec<CellPlan>,
+    /// The TOML text.
+    pub text: String,
+}
+
+impl Suite {
+    /// Blocks of all cells.
+    pub fn block_bytes(&self) -> impl Iterator<Item = u64> {
+        self.warm_up.iter().chain(&self.cells).map(|plan| plan.cell.block_bytes)
+    }
+
+    /// How long one repetition measures and warms up, where cells last as they say divided by `factor`.
+    pub fn repetition_lasts(&self, duration: Option<Duration>, factor: u32) -> Duration {
+        self.cells.iter().map(|cell| duration.unwrap_or(cell.duration / factor) + cell.warm_up / factor).sum()
+    }
+}

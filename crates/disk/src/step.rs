@@ -1,0 +1,364 @@
+//! The kind of step that measures a volume: a point for each cell of its suite. The binary gives it to the life cycle of runs.
+
+mod figures;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plimsoll_bench::Definition;
+use plimsoll_bench::parameters::shared::{DAY, LARGEST, SEED};
+use plimsoll_bench::parameters::{Kind, Parameter, Parameters};
+use plimsoll_bench::step::context::Keep;
+use plimsoll_bench::step::kind::{Alone, Asked, Kinds, Measures, StepKind, Steps};
+use plimsoll_bench::workload::mix::Mix;
+use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_load::client::{ClientMonitor, Told, Where};
+use plimsoll_measurement::{Client, LatencyHistogramData, Metric, Point, Repetition, Seconds};
+
+use self::figures::figures;
+use crate::cell::{self, Conditions, Ran};
+use crate::engine::{self, Choice, IoEngine};
+use crate::file::{FileSpec, Origin, TestFile};
+use crate::plan::{CellPlan, Suite};
+use crate::suite;
+use crate::volume::SCHEME;
+
+/// Bytes of the smallest test file: a block for each of some hundred threads.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// The factor by which cells may be shortened.
+const MOST_FACTOR: u64 = 10_000;
+
+/// A cell that is shortened still lasts so long.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+const SIZE: Parameter = Parameter::new(
+    "size",
+    Kind::Bytes(LEAST_BYTES, LARGEST),
+    "Size of the test file. A file that fits into a cache on the way to the device measures that cache.",
+)
+.or("4GiB");
+
+const DURATION: Parameter = Parameter::new(
+    "duration",
+    Kind::Duration(Duration::ZERO, DAY),
+    "How long each cell is measured. 0s means as long as its suite says.",
+)
+.or("0s");
+
+const FACTOR: Parameter = Parameter::new(
+    "factor",
+    Kind::Count(1, MOST_FACTOR),
+    "What the times of the suite are divided by, warm-up included.",
+)
+.or("1");
+
+const ENGINE: Parameter = Parameter::new(
+    "engine",
+    Kind::Choice(engine::WORDS),
+    "By what operations are made: io_uring, threads that block, or io_uring where it is allowed.",
+)
+.or("auto");
+
+const BUFFERED: Parameter = Parameter::new(
+    "buffered",
+    Kind::Choice(&["no", "yes"]),
+    "Whether operations go through the page cache of this machine.",
+)
+.or("no");
+
+/// Failed operations in percent of all, from which a repetition is no result.
+const MOST_FAILED_PERCENT: f64 = 1.0;
+
+/// The kind of step.
+pub const KIND: StepKind = StepKind {
+    invalid,
+    ..StepKind::new(
+        "disk",
+        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &SEED],
+        || Measures::Alone(Box::<Disk>::default()),
+        figures,
+    )
+};
+
+/// The registry of this kind alone: definitions of databases know other kinds.
+pub const KINDS: Kinds = Kinds(&[&KIND]);
+
+/// How long all cells of a repetition last together in the short form...
+const SHORT: Duration = Duration::from_secs(20);
+/// ... and one of them at least.
+const SHORT_CELL: Duration = Duration::from_millis(500);
+
+/// The suite as a definition of a test.
+///
+/// # Errors
+/// If a value that the suite gives is none that the parameter takes.
+pub fn definition(suite: &Suite) -> Result<Definition> {
+    let steps = Steps { steps: vec![&KIND], kinds: KINDS };
+    let mut parameters = Parameters::default();
+    for parameter in KIND.parameters {
+        parameters.set(parameter.name, parameter.default.unwrap_or_default(), &steps).map_err(usage)?;
+    }
+    parameters.set("size", &suite.file_bytes.to_string(), &steps).map_err(usage)?;
+    let mut short = Parameters::default();
+    let each = (SHORT / suite.cells.len().max(1) as u32).max(SHORT_CELL);
+    let longest = suite.cells.iter().map(|cell| cell.duration).max().unwrap_or(each);
+    short.set("duration", &format!("{}ms", each.min(longest).as_millis()), &steps).map_err(usage)?;
+    Ok(Definition {
+        name: suite.name.clone(),
+        title: suite.title.clone(),
+        about: suite.about.clone(),
+        steps,
+        mix: Mix::default(),
+        own: None,
+        repetitions: suite.repetitions,
+        parameters,
+        short,
+        scaled: Parameters::default(),
+        group: None,
+        text: suite.text.clone(),
+    })
+}
+
+/// What a run has made and found.
+#[derive(Default)]
+struct Disk {
+    suite: Option<Suite>,
+    file: Option<TestFile>,
+    choice: Option<Choice>,
+    client: Option<ClientMonitor>,
+}
+
+impl Alone for Disk {
+    fn prepare(&mut self, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<()> {
+        let parameters = asked.parameters;
+        let suite = suite::parse("suite", asked.definition).map_err(usage)?;
+        let folder = asked.target.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(':'));
+        let folder = folder.ok_or_else(|| usage(format!("{} is no volume", asked.target)))?;
+        let choice = engine::choose(parameters.choice("engine"))?;
+        keep.fact("io_engine", choice.engine.to_string());
+        if let Some(reason) = &choice.reason {
+            keep.warn(format!("operations are made by threads that block, as io_uring is not available: {reason}"));
+        }
+        let wanted = FileSpec {
+            folder: PathBuf::from(folder),
+            bytes: parameters.bytes("size"),
+            seed: parameters.count("seed"),
+            buffered: parameters.choice("buffered") == "yes",
+            keep: asked.keep_data,
+        };
+        keep.log.activity("laying out the test file");
+        let file = wanted.folder.join(crate::file::NAME);
+        let stays = format!("the test file {} may still be there (run: plimsoll disk '{folder}')", file.display());
+        keep.time.interrupt.owe(Some(stays));
+        let (file, origin) = TestFile::make(&wanted, &mut |done, all| {
+            keep.time.interrupt.check()?;
+            keep.log.progress("laying out the test file", done, all);
+            Ok(())
+        })?;
+        keep.fact("file_reused", origin == Origin::Reused);
+        keep.fact("alignment_bytes", file.alignment());
+        // What can't be done is found before an hour of warming up.
+        let odd = suite.block_bytes().find(|block| !block.is_multiple_of(file.alignment()));
+        let (alignment, place) = (file.alignment(), Where { cpus: asked.cpus, ..Where::default() });
+        self.file = Some(file);
+        if let Some(block) = odd {
+            return Err(cell::misaligned(block, alignment));
+        }
+        self.client = Some(ClientMonitor::new(place, None));
+        self.choice = Some(choice);
+        for (number, plan) in (0..).zip(&suite.warm_up) {
+            let plan = shortened(plan, parameters);
+            keep.log.activity(&format!("warming up, {number} of {} cells are done", suite.warm_up.len()));
+            self.cell(keep, parameters, &plan, number)?.outcome?;
+        }
+        self.suite = Some(suite);
+        Ok(())
+    }
+
+    fn repeat(&mut self, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<()> {
+        let suite = self.suite.take().ok_or_else(not_prepared)?;
+        keep.begin(None);
+        let mut seconds = Seconds::default();
+        let mut percentiles = Vec::new();
+        let mut outcome = Ok(());
+        for (number, plan) in (0..).zip(&suite.cells) {
+            let plan = shortened(plan, asked.parameters);
+            keep.log.activity(&format!("{}, {}", plan.cell.label, plan.cell));
+            match self.cell(keep, asked.parameters, &plan, number) {
+                Ok(ran) => {
+                    percentiles.resize((ran.record.started_seconds as usize).max(percentiles.len()), (None, None));
+                    percentiles.truncate(ran.record.started_seconds as usize);
+                    percentiles.extend(&ran.percentiles);
+                    seconds.merge(&ran.recorder.seconds(&[]));
+                    outcome = self.keep_cell(keep, &plan, ran);
+                }
+                Err(error) => outcome = Err(error),
+            }
+            if outcome.is_err() {
+                break;
+            }
+        }
+        let of = |half: bool| {
+            let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
+            all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
+        };
+        (seconds.latency_us_p50, seconds.latency_us_p99) = (of(true), of(false));
+        keep.repetition.seconds = seconds;
+        self.suite = Some(suite);
+        outcome
+    }
+
+    fn client(&self) -> Option<Client> {
+        self.client.as_ref().map(ClientMonitor::client)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.file.take().map_or(Ok(()), |mut file| file.remove())
+    }
+}
+
+impl Disk {
+    fn cell(&self, keep: &mut Keep<'_>, parameters: &Parameters, plan: &CellPlan, number: u64) -> Result<Ran> {
+        let file = self.file.as_ref().ok_or_else(not_prepared)?;
+        let engine = self.choice.as_ref().map_or(IoEngine::Pool, |choice| choice.engine);
+        cell::run(keep, &Conditions { file, engine, seed: parameters.count("seed") }, plan, number)
+    }
+
+    /// Keeps what a cell came to, also where it did not come to its end.
+    fn keep_cell(&mut self, keep: &mut Keep<'_>, plan: &CellPlan, ran: Ran) -> Result<()> {
+        let Ran { recorder, record, stalls, needed, cpu_seconds, outcome, .. } = ran;
+        let sums = recorder.sums();
+        if sums.answered + sums.drained + sums.failed == 0 {
+            return outcome;
+        }
+        let operations = sums.answered + sums.drained;
+        let told = Told {
+            repetition: keep.repetition.label.clone(),
+            phase: keep.repetition.phases.len(),
+            seconds: record.seconds,
+            // The headline is the first cell's.
+            rank: if keep.repetition.phases.is_empty() { 1.0 } else { 0.0 },
+            held: None,
+            cpu_us_per_operation: (operations > 0 && outcome.is_ok())
+                .then(|| 1e6 * cpu_seconds / sums.answered.max(1) as f64),
+        };
+        let lags = [recorder.lag.as_ref().map(|lag| &lag.slept), None];
+        if let Some(client) = &mut self.client {
+            client.phase(told, &of_phase(needed, plan), lags);
+        }
+        let mut point = point(plan, &record.times, record.started_seconds, record.seconds)
+            .with(Metric::Operations, sums.answered)
+            .with(Metric::Errors, sums.failed)
+            .with(Metric::AskedPerSecond, plan.rate_per_s);
+        if record.seconds > 0.0 {
+            point = point
+                .with(Metric::Iops, sums.answered as f64 / record.seconds)
+                .with(Metric::BytesPerS, sums.amount.content_bytes as f64 / record.seconds);
+        }
+        keep.repetition.stalls.extend(stalls);
+        keep.repetition.requests.extend(recorder.kinds());
+        let kept = keep.phase(record).and(keep.point(point));
+        outcome.and(kept)
+    }
+}
+
+/// What threads needed while operations counted: they worked as long again to warm up, and as hard.
+fn of_phase(needed: Vec<plimsoll_load::worker::Needed>, plan: &CellPlan) -> Vec<plimsoll_load::worker::Needed> {
+    let all = plan.duration + plan.warm_up;
+    let share = plan.duration.as_secs_f64() / all.as_secs_f64().max(1e-9);
+    let part = |mut own: plimsoll_load::worker::Needed| {
+        own.cpu_seconds *= share;
+        own.run_queue_seconds = own.run_queue_seconds.map(|seconds| seconds * share);
+        own.requests = (own.requests as f64 * share) as u64;
+        own
+    };
+    needed.into_iter().map(part).collect()
+}
+
+fn point(plan: &CellPlan, times: &LatencyHistogramData, started_seconds: f64, seconds: f64) -> Point {
+    Point {
+        label: Some(plan.cell.label.clone()),
+        cell: Some(plan.cell.clone()),
+        started_seconds,
+        seconds,
+        ..Point::default()
+    }
+    .with(Metric::LatencyUsP50, times.percentile_us(50.0))
+    .with(Metric::LatencyUsP99, times.percentile_us(99.0))
+}
+
+/// The cell as long as the user wants it.
+fn shortened(plan: &CellPlan, parameters: &Parameters) -> CellPlan {
+    let factor = parameters.count("factor").max(1) as u32;
+    let chosen = parameters.duration("duration");
+    let duration = if chosen.is_zero() { (plan.duration / factor).max(SHORTEST.min(plan.duration)) } else { chosen };
+    CellPlan { duration, warm_up: (plan.warm_up / factor).min(duration), ..plan.clone() }
+}
+
+/// Why repetitions in which operations failed are no result.
+fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
+    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
+    let failed = points.filter_map(|point| {
+        let (failed, answered) = (point.get(Metric::Errors)?, point.get(Metric::Operations)?);
+        let percent = 100.0 * failed / (failed + answered).max(1.0);
+        (percent > MOST_FAILED_PERCENT).then_some((point, percent))
+    });
+    let (point, percent) = failed.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let label = point.label.as_deref().unwrap_or("a cell");
+    let message = format!("{percent:.1} % of the operations of '{label}' failed");
+    Some(
+        Error::new(ErrorKind::NoResult, message)
+            .hint("see the kernel's log for errors of the device, and 'plimsoll show'"),
+    )
+}
+
+fn usage(problem: String) -> Error {
+    Error::new(ErrorKind::Usage, problem)
+}
+
+fn not_prepared() -> Error {
+    Error::new(ErrorKind::Internal, "the test file was not made")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repetition_with_failed_operations_is_no_result() {
+        let point = |answered: u64, failed: u64| {
+            Point { label: Some("OR".to_owned()), ..Point::default() }
+                .with(Metric::Operations, answered)
+                .with(Metric::Errors, failed)
+        };
+        let run = |points| [Repetition { points, ..Repetition::default() }];
+        let judge = |points| invalid(&Parameters::default(), &run(points));
+        assert_eq!(judge(vec![point(1000, 0), point(1000, 10)]), None);
+        let error = judge(vec![point(1000, 0), point(900, 100)]).unwrap();
+        assert_eq!((error.message.as_str(), error.kind.exit_code()), ("10.0 % of the operations of 'OR' failed", 7));
+        assert!(judge(vec![point(0, 5)]).is_some());
+    }
+
+    #[test]
+    fn a_factor_shortens_all_and_a_duration_is_taken_as_it_is() {
+        let suite = suite::built_in("sqlio").unwrap();
+        let definition = definition(&suite).unwrap();
+        let set = |name: &str, value: &str| {
+            let mut parameters = definition.parameters(false);
+            parameters.set_by_hand(name, value, &definition.steps).unwrap();
+            shortened(&suite.cells[0], &parameters).duration
+        };
+        assert_eq!(set("factor", "60"), Duration::from_secs(5));
+        assert_eq!(set("factor", "10k"), SHORTEST);
+        assert_eq!(set("duration", "20ms"), Duration::from_millis(20));
+        assert_eq!(set("seed", "2"), Duration::from_mins(5));
+    }
+
+    #[test]
+    fn the_short_form_takes_about_twenty_seconds() {
+        let definition = definition(&suite::built_in("sqlio").unwrap()).unwrap();
+        let duration = definition.parameters(true).duration("duration");
+        assert!((15.0..=20.5).contains(&(15.0 * duration.as_secs_f64())), "{duration:?}");
+    }
+}

@@ -1,0 +1,161 @@
+//! A cell of a disk test: which operations were made on a test file, how many at a time, and how they were made durable.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::vocabulary;
+use crate::vocabulary::Name;
+
+vocabulary! {
+    /// What is done to the file.
+    Operation {
+        /// Reads alone.
+        Read = "read",
+        /// Writes alone.
+        Write = "write",
+        /// Reads and writes, drawn by a share.
+        Mixed = "mixed",
+    }
+}
+
+vocabulary! {
+    /// In which order blocks are taken.
+    Access {
+        /// Each block is drawn by itself, and all alike often.
+        Random = "random",
+        /// One block after the other, and from the beginning again after the last.
+        Sequential = "sequential",
+    }
+}
+
+vocabulary! {
+    /// Which part of the file a thread works on.
+    Offsets {
+        /// Each thread has a region of its own.
+        Own = "own",
+        /// All threads work on the whole file; sequential ones take turns.
+        Shared = "shared",
+    }
+}
+
+vocabulary! {
+    /// How a write is made durable before it counts as complete.
+    SyncMode {
+        /// Not at all: the device may still have it in its cache.
+        None = "none",
+        /// The file is opened with `O_DSYNC`: each write returns when its data is durable.
+        ODsync = "o_dsync",
+        /// `fdatasync` after each write.
+        Fdatasync = "fdatasync",
+        /// `fsync` after each write.
+        Fsync = "fsync",
+    }
+}
+
+/// What was done at a point of a disk test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// The class that the suite puts it in, such as `OR`; the name of the work where a suite has no classes.
+    pub label: String,
+    /// Reads, writes or both.
+    pub operation: Name<Operation>,
+    /// Reads in percent of all operations.
+    pub read_percent: u32,
+    /// In which order blocks are taken.
+    pub access: Name<Access>,
+    /// Which part of the file a thread works on.
+    pub offsets: Name<Offsets>,
+    /// How writes are made durable.
+    pub sync: Name<SyncMode>,
+    /// Bytes of an operation.
+    pub block_bytes: u64,
+    /// Threads that make operations.
+    pub threads: u32,
+    /// Operations that each thread has under way at a time.
+    pub queue_depth: u32,
+}
+
+impl Cell {
+    /// What is done, in words: `random read 8 KiB`, `random 70 % read 8 KiB`.
+    pub fn work(&self) -> String {
+        let what = match self.operation.known() {
+            Some(Operation::Mixed) => format!("{} % read", self.read_percent),
+            _ => self.operation.to_string(),
+        };
+        let sync = if self.sync == SyncMode::None { String::new() } else { format!(" {}", self.sync) };
+        format!("{} {what} {}{sync}", self.access, self.block_size())
+    }
+
+    /// The beginning of the names of its figures: `random_read_8k_t4_q32`, with the class before it where there is one. Two cells
+    /// that do the same in the same class have the same.
+    pub fn key(&self) -> String {
+        let operation = match self.operation.known() {
+            Some(Operation::Mixed) => format!("read{}", self.read_percent),
+            _ => self.operation.to_string(),
+        };
+        let sync = if self.sync == SyncMode::None { String::new() } else { format!("_{}", self.sync) };
+        let block = self.block("k", "m", "b");
+        let class = if self.label == self.work() { String::new() } else { format!("{}_", slug(&self.label)) };
+        format!("{class}{}_{operation}_{block}{sync}_t{}_q{}", self.access, self.threads, self.queue_depth)
+    }
+
+    /// Its block for people: `8 KiB`.
+    pub fn block_size(&self) -> String {
+        self.block(" KiB", " MiB", " bytes")
+    }
+
+    fn block(&self, kilo: &str, mega: &str, one: &str) -> String {
+        match self.block_bytes {
+            bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}{mega}", bytes >> 20),
+            bytes if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{}{kilo}", bytes >> 10),
+            bytes => format!("{bytes}{one}"),
+        }
+    }
+}
+
+/// A text as a part of a name: letters and digits, the rest as lines between them.
+fn slug(text: &str) -> String {
+    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    parts.map(str::to_lowercase).collect::<Vec<String>>().join("_")
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} x {}", self.work(), self.threads, self.queue_depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_has_a_name_for_people_and_one_for_figures() {
+        let cell = Cell {
+            label: "OR".to_owned(),
+            operation: Operation::Read.into(),
+            read_percent: 100,
+            access: Access::Random.into(),
+            offsets: Offsets::Shared.into(),
+            sync: SyncMode::None.into(),
+            block_bytes: 8192,
+            threads: 4,
+            queue_depth: 32,
+        };
+        assert_eq!(
+            (cell.to_string().as_str(), cell.key().as_str()),
+            ("random read 8 KiB, 4 x 32", "or_random_read_8k_t4_q32")
+        );
+        let mixed = Cell {
+            operation: Operation::Mixed.into(),
+            read_percent: 70,
+            sync: SyncMode::ODsync.into(),
+            block_bytes: 1 << 20,
+            ..cell
+        };
+        assert_eq!(mixed.key(), "or_random_read70_1m_o_dsync_t4_q32");
+        assert_eq!(mixed.work(), "random 70 % read 1 MiB o_dsync");
+    }
+}

@@ -1,0 +1,120 @@
+//! `plimsoll disk`: what a disk delivers, by reads and writes of a test file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plimsoll_bench::{Definition, Interrupt, On, Parameters, Plan};
+use plimsoll_clock::{Clock, RealClock};
+use plimsoll_disk::{Suite, engine, file, step, suite, volume};
+use plimsoll_engine::files;
+use plimsoll_measurement::{Subject, exit};
+
+use super::run::{self, execute_shown, present, this_machine};
+use crate::args::Disk;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::signals;
+
+/// Runs a suite on the disk below a folder.
+pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    // Everything that can be wrong with the call is found before anything is touched.
+    let suite = find(&options.suite)?;
+    let definition = step::definition(&suite)?;
+    let mut parameters = parameters(options, &definition)?;
+    check_blocks(&suite, options.file.buffered)?;
+    engine::choose(&options.engine)?;
+    let folder = volume::folder(&options.path)?;
+    if options.file.size.is_none() && suite.shrinks {
+        let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
+        parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;
+    }
+    let store = settings.open_store()?;
+    let interrupt = Interrupt::default();
+    signals::listen(&interrupt, printer)?;
+    let host = this_machine();
+    let target = target(&folder)?;
+    let plan = Plan {
+        repetitions: options.repetitions.unwrap_or(definition.repetitions),
+        keep_data: options.file.keep_file,
+        // The engine and its machine are one here, and every operation is timed.
+        without_samples: true,
+        campaign: options.campaign.clone(),
+        ..run::plan(&definition, parameters, &target, &host)
+    };
+    let description = volume::describe(&folder, host.name.as_deref());
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let on = On { subject: Subject::Volume, description: &description, database: None };
+    let record = execute_shown(&plan, on, &clock, &store, &interrupt, printer);
+    present(&record, options.json, printer)?;
+    let failure = record.error.as_ref().or(record.left_behind.as_ref());
+    Ok(signals::exit_code(&interrupt).unwrap_or_else(|| failure.map_or(exit::DONE, |failure| failure.exit_code)))
+}
+
+/// A built-in suite, or one in a file.
+fn find(name: &str) -> Result<Suite, Failure> {
+    if Path::new(name).extension().is_none_or(|extension| extension != "toml") {
+        let names: Vec<&str> = suite::names().collect();
+        return suite::built_in(name).ok_or_else(|| {
+            Failure::usage(format!("there is no suite '{name}'"))
+                .hint(format!("choose one of {}, or a file ending in .toml", names.join(", ")))
+        });
+    }
+    let text = files::read_text(&PathBuf::from(name), files::LARGE).map_err(|error| {
+        Failure::usage(format!("cannot read the suite {name}: {error}")).hint("name a file with tables [[cell]]")
+    })?;
+    let own = suite::parse(name, &text)
+        .map_err(|problem| Failure::usage(problem).hint("docs/DISKS.md lists the keys of a suite"))?;
+    // Stored runs are found by the name of their test: two tests must not share one.
+    let shares =
+        |known: &str| suite::built_in(known).is_some_and(|known| known.name == own.name && known.text != own.text);
+    if suite::names().any(shares) || plimsoll_bench::definition::builtin_names().contains(&own.name.as_str()) {
+        let message = format!("{name}: '{}' is the name of a built-in test", own.name);
+        return Err(Failure::usage(message).hint("choose another name"));
+    }
+    Ok(own)
+}
+
+/// The parameters as the user wants them.
+fn parameters(options: &Disk, definition: &Definition) -> Result<Parameters, Failure> {
+    let mut parameters = definition.parameters(options.short);
+    let pairs = options.set.iter().map(|pair| {
+        let split = pair.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+        split.ok_or_else(|| {
+            Failure::usage(format!("--set {pair} is not of the form key=value")).hint("such as --set duration=5s")
+        })
+    });
+    let mut pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    let flags = [
+        ("size", options.file.size.clone()),
+        ("engine", Some(options.engine.clone())),
+        ("buffered", options.file.buffered.then(|| "yes".to_owned())),
+        ("factor", options.factor.map(|factor| factor.to_string())),
+    ];
+    pairs.extend(flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    for (key, value) in pairs {
+        parameters
+            .set_by_hand(&key, &value, &definition.steps)
+            .map_err(|problem| Failure::usage(problem).hint("'plimsoll disk --help' says what each option takes"))?;
+    }
+    Ok(parameters)
+}
+
+/// Blocks that no device takes past the page cache. What this one takes is known once there is a file.
+fn check_blocks(suite: &Suite, is_buffered: bool) -> Result<(), Failure> {
+    let odd = suite.block_bytes().find(|block| !is_buffered && !block.is_multiple_of(LEAST_SECTOR_BYTES));
+    odd.map_or(Ok(()), |block| Err(plimsoll_disk::cell::misaligned(block, LEAST_SECTOR_BYTES).into()))
+}
+
+/// No device has smaller sectors.
+const LEAST_SECTOR_BYTES: u64 = 512;
+
+/// The folder as the target of a run.
+fn target(folder: &Path) -> Result<String, Failure> {
+    let name = folder.to_str().filter(|name| !name.contains(char::is_control));
+    let name = name.ok_or_else(|| {
+        Failure::usage(format!("the name of {} can't be kept in a record", folder.display()))
+            .hint("name a folder whose name is text")
+    })?;
+    Ok(format!("{}:{name}", volume::SCHEME))
+}

@@ -1,0 +1,319 @@
+//! `plimsoll disk` with the real binary: what it prints and keeps, what it leaves behind, and what it never touches.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{Said, Scene, Tmpfs, said, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// The file that a test makes.
+const NAME: &str = "plimsoll_disk_test.bin";
+
+/// Three short cells: a rate, a mixture, and durable writes.
+const CELLS: &str = "\
+name = 'my-cells'
+title = 'My cells'
+file = '8MiB'
+repetitions = 2
+[every]
+duration = '60ms'
+warm_up = '20ms'
+[[cell]]
+label = 'OLTP'
+operation = 'mixed'
+block = '8KiB'
+threads = 2
+queue_depth = 4
+[[cell]]
+operation = 'write'
+access = 'sequential'
+block = '4KiB'
+sync = 'fdatasync'
+[[cell]]
+operation = 'read'
+block = '64KiB'
+rate = 500
+";
+
+struct Disk {
+    scene: Scene,
+    folder: PathBuf,
+}
+
+impl Disk {
+    fn new() -> Self {
+        let scene = Scene::new();
+        let folder = scene.path("volume");
+        fs::create_dir(&folder).unwrap();
+        fs::write(scene.path("cells.toml"), CELLS).unwrap();
+        Self { scene, folder }
+    }
+
+    /// On any file system: one in memory may have no `O_DIRECT`.
+    fn words<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let folder = self.folder.to_str().unwrap();
+        let direct = if common::on_a_device(&self.folder) { [].as_slice() } else { &["--buffered"] };
+        [&["disk", folder, "--suite", "cells.toml"], direct, more].concat()
+    }
+
+    fn say(&self, more: &[&str]) -> Said {
+        self.scene.say(&self.words(more))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join(NAME)
+    }
+
+    fn is_clean(&self) -> bool {
+        fs::read_dir(&self.folder).unwrap().next().is_none()
+    }
+}
+
+fn points(record: &Value) -> Vec<&Value> {
+    let repetitions = record["repetitions"].as_array().unwrap();
+    repetitions.iter().flat_map(|repetition| repetition["points"].as_array().unwrap()).collect()
+}
+
+#[test]
+fn a_record_has_a_point_for_each_cell_whatever_makes_the_operations() {
+    for engine in ["auto", "pool"] {
+        let disk = Disk::new();
+        let said = disk.say(&["--engine", engine, "--json"]);
+        assert_eq!(said.code, 0, "{said:#?}");
+        let record = said.json().remove(0);
+        assert_eq!(
+            (&record["test"], &record["subject"], &record["basis"]),
+            (&"my-cells".into(), &"volume".into(), &"measured".into())
+        );
+        assert_eq!(record["target"], format!("disk:{}", disk.folder.display()));
+        assert_eq!(record["parameters"]["size"], 8 << 20);
+        if engine == "pool" {
+            assert_eq!(record["parameters"]["io_engine"], "pool");
+        }
+        let points = points(&record);
+        assert_eq!(points.len(), 6);
+        for point in &points {
+            let metrics = &point["metrics"];
+            let rate = metrics["operations"].as_f64().unwrap() / point["seconds"].as_f64().unwrap();
+            assert!((metrics["iops"].as_f64().unwrap() / rate - 1.0).abs() < 1e-9 && rate > 0.0, "{point}");
+            let bytes = metrics["bytes_per_s"].as_f64().unwrap() / metrics["iops"].as_f64().unwrap();
+            assert!((bytes / point["cell"]["block_bytes"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{point}");
+            assert_eq!(metrics["errors"], 0);
+        }
+        let cell = &points[0]["cell"];
+        let expected = serde_json::json!({
+            "label": "OLTP", "operation": "mixed", "read_percent": 70, "access": "random", "offsets": "shared", "sync": "none",
+            "block_bytes": 8192, "threads": 2, "queue_depth": 4
+        });
+        assert_eq!(cell, &expected);
+        assert_eq!((&points[1]["cell"]["sync"], &points[1]["cell"]["offsets"]), (&"fdatasync".into(), &"own".into()));
+        assert_eq!(points[2]["metrics"]["asked_per_s"], 500.0);
+        // Reads and writes of a mixture are kinds of their own.
+        let kinds: Vec<&str> = record["repetitions"][0]["requests"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| kind["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(kinds, ["OLTP: read", "OLTP: write", "sequential write 4 KiB fdatasync", "random read 64 KiB"]);
+        assert_eq!(record["result"]["metric"], "oltp_random_read70_8k_t2_q4_iops");
+        assert_eq!(record["result"]["values"].as_array().unwrap().len(), 2);
+        let phases = record["host"]["client"]["phases"].as_array().unwrap();
+        assert!(phases.iter().all(|phase| phase["cpu_us_per_operation"].as_f64().unwrap() > 0.0), "{phases:?}");
+        assert!(disk.is_clean(), "the test file is gone");
+    }
+}
+
+#[test]
+fn a_run_is_stored_listed_shown_compared_and_drawn() {
+    let disk = Disk::new();
+    let ids: Vec<String> =
+        (0..2).map(|_| disk.say(&["--json"]).json()[0]["run_id"].as_str().unwrap().to_owned()).collect();
+    let say = |words: &[&str]| {
+        let said = disk.scene.say(words);
+        assert_eq!(said.code, 0, "{words:?}: {said:#?}");
+        said.out
+    };
+    let target = format!("disk:{}", disk.folder.display());
+    assert_eq!(say(&["runs", "--target", &target, "--json"]).lines().count(), 2);
+    let shown = say(&["show", &ids[0]]);
+    for part in
+        ["Random 70 % read 8 KiB, 8 under way: ", "OLTP 8 KiB, 2 x 4", "sequential write 4 KiB fdatasync", "Cells"]
+    {
+        assert!(shown.contains(part), "'{part}' is missing: {shown}");
+    }
+    let compared = say(&["compare", &ids[0], &ids[1], "--json"]);
+    let rows: Vec<Value> = compared.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let row =
+        |name: &str| rows.iter().find(|row| row["metric"] == name).unwrap_or_else(|| panic!("{name}: {compared}"));
+    assert!(row("random_read_64k_t1_q1_at_500_iops")["ratio"].as_f64().is_some());
+    assert!(row("oltp_random_read70_8k_t2_q4_latency_p50")["ratio"].as_f64().is_some());
+    let html = say(&["report", &ids[0], "--html", "-"]);
+    assert!(html.contains("<svg") && html.contains("Operations a second"), "nothing is drawn");
+    let csv = say(&["report", &ids[0], "--csv", "-", "--rows", "points"]);
+    assert!(csv.contains("iops") && csv.contains("\"random 70 % read 8 KiB, 2 x 4\""), "{csv}");
+}
+
+#[test]
+fn a_file_that_is_kept_is_used_again() {
+    let disk = Disk::new();
+    let reused = |more: &[&str]| {
+        let said = disk.say(&[&["--repetitions", "1", "--json"], more].concat());
+        assert_eq!(said.code, 0, "{said:#?}");
+        said.json()[0]["parameters"]["file_reused"].as_bool().unwrap()
+    };
+    assert!(!reused(&["--keep-file"]));
+    assert_eq!(fs::metadata(disk.file()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(reused(&["--keep-file"]));
+    assert!(!reused(&["--keep-file", "--set", "seed=2"]), "its content would be another");
+    assert!(reused(&["--set", "seed=2"]));
+    assert!(disk.is_clean(), "the last run was not to keep it");
+}
+
+#[test]
+fn what_a_killed_run_left_is_known_by_its_mark_and_goes_with_the_next() {
+    let disk = Disk::new();
+    let mut child = disk.scene.spawn(&disk.words(&["--set", "duration=10m"]));
+    // It measures once the first event of a second is kept; what counts is that the file is complete and locked.
+    let begun = || {
+        fs::read(disk.file())
+            .is_ok_and(|content| String::from_utf8_lossy(&content[..content.len().min(4096)]).contains("state=ready"))
+    };
+    wait_until(begun);
+    let second = disk.say(&[]);
+    second.failed(7, &["another run works with"]);
+    assert!(disk.file().exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(disk.file().exists(), "nobody could remove it");
+    let said = disk.say(&["--repetitions", "1", "--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    assert!(said.json()[0]["parameters"]["file_reused"].as_bool().unwrap());
+    assert!(disk.is_clean());
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured_and_removes_the_file() {
+    let disk = Disk::new();
+    // The first cell is over at once, the second never.
+    fs::write(
+        disk.scene.path("cells.toml"),
+        CELLS.replace("sync = 'fdatasync'", "sync = 'fdatasync'\nduration = '10m'"),
+    )
+    .unwrap();
+    let mut command = disk.scene.command(&disk.words(&["--json", "--verbose"]));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("OLTP: ") {
+        line.clear();
+        assert_ne!(std::io::BufRead::read_line(&mut told, &mut line).unwrap(), 0, "it ended before the first cell did");
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let drained = std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+    let said = said(&child.wait_with_output().unwrap());
+    drained.join().unwrap().unwrap();
+    assert_eq!(said.code, 130, "{said:#?}");
+    let record = said.json().remove(0);
+    assert_eq!(record["error"]["kind"], "interrupted");
+    assert_eq!(points(&record)[0]["label"], "OLTP");
+    assert_eq!(record["repetitions"][0]["complete"], false);
+    assert!(disk.is_clean());
+}
+
+#[test]
+fn what_is_not_ours_is_neither_written_nor_removed() {
+    let disk = Disk::new();
+    fs::write(disk.file(), "the user's own").unwrap();
+    disk.say(&[]).failed(6, &["is not ours", NAME]);
+    assert_eq!(fs::read_to_string(disk.file()).unwrap(), "the user's own");
+    fs::remove_file(disk.file()).unwrap();
+    let elsewhere = disk.scene.path("elsewhere");
+    fs::write(&elsewhere, "another").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, disk.file()).unwrap();
+    disk.say(&[]).failed(6, &["is not ours"]);
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "another");
+    for (path, what) in [("/dev/null", "a device"), (elsewhere.to_str().unwrap(), "no folder")] {
+        disk.scene.say(&["disk", path]).failed(6, &[what]);
+    }
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "another");
+}
+
+#[test]
+fn a_wrong_call_is_refused_before_anything_is_made() {
+    let disk = Disk::new();
+    let folder = disk.folder.to_str().unwrap();
+    let with = |from: &str, to: &str| {
+        fs::write(disk.scene.path("wrong.toml"), CELLS.replace(from, to)).unwrap();
+        disk.scene.say(&["disk", folder, "--suite", "wrong.toml"])
+    };
+    with("block = '4KiB'", "block = '3B'").failed(2, &["blocks of 3 bytes", "multiples of 512", "--buffered"]);
+    with("block = '4KiB'", "block = '0B'").failed(2, &["wrong.toml:14", "block = '0B'"]);
+    with("operation = 'mixed'", "operation = 'mix'").failed(2, &["wrong.toml:8", "read, write, mixed"]);
+    with("name = 'my-cells'", "name = 'disk-quick'").failed(2, &["the name of a built-in test"]);
+    for (words, code, needles) in [
+        (&["disk", folder, "--size", "0"][..], 2, &["size = 0", "must lie between"][..]),
+        (&["disk", folder, "--size", "many"], 2, &["size = many"]),
+        (&["disk", folder, "--suite", "quikc"], 2, &["there is no suite 'quikc'", "log-write"]),
+        (&["disk", folder, "--engine", "aio"], 2, &["engine = aio", "uring"]),
+        (&["disk", folder, "--set", "volume=1GiB"], 2, &["volume"]),
+        (&["disk", "/nowhere/at/all"], 4, &["cannot use /nowhere/at/all"]),
+        (&["disk", folder, "--size", "1024TiB"], 6, &["does not fit", "--size"]),
+    ] {
+        disk.scene.say(words).failed(code, needles);
+    }
+    assert!(disk.is_clean());
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_the_file_goes() {
+    let disk = Disk::new();
+    // The shell's limit: 2 MiB in blocks of 512 bytes or of 1 KiB, as shells count.
+    let words: Vec<String> = disk.words(&["--json"]).iter().map(|word| format!("'{word}'")).collect();
+    let line = format!("ulimit -f 2048; exec '{}' {}", env!("CARGO_BIN_EXE_plimsoll"), words.join(" "));
+    let command = disk.scene.command(&[]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line]).current_dir(disk.scene.folder()).stdin(Stdio::null());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = said(&shell.output().unwrap());
+    assert_eq!(said.code, 7, "{said:#?}");
+    assert!(disk.is_clean(), "{said:#?}");
+}
+
+#[test]
+fn a_volume_in_memory_says_so_and_one_that_is_read_only_is_refused() {
+    let disk = Disk::new();
+    let Some(tmpfs) = Tmpfs::mount(24) else { return };
+    let folder = tmpfs.path.to_str().unwrap();
+    let words =
+        |more: &[&str]| disk.scene.say(&[&["disk", folder, "--suite", "cells.toml", "--buffered"], more].concat());
+    let said = words(&["--json", "--repetitions", "1"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let warnings = said.json()[0]["warnings"].to_string();
+    assert!(warnings.contains("in memory"), "{warnings}");
+    words(&["--size", "23MiB"]).failed(6, &["does not fit"]);
+    tmpfs.remount(false);
+    words(&[]).failed(5, &["read-only"]);
+    assert!(fs::read_dir(Path::new(folder)).unwrap().next().is_none());
+}
+
+#[test]
+fn a_file_that_somebody_cuts_short_makes_no_figures_of_what_was_not_read() {
+    let disk = Disk::new();
+    assert_eq!(disk.say(&["--keep-file", "--repetitions", "1"]).code, 0);
+    let length = fs::metadata(disk.file()).unwrap().len();
+    OpenOptions::new().write(true).open(disk.file()).unwrap().set_len(length - 4).unwrap();
+    let said = disk.say(&["--keep-file", "--repetitions", "1", "--json"]);
+    assert_eq!((said.code, said.json()[0]["parameters"]["file_reused"].as_bool()), (0, Some(false)), "{said:#?}");
+    // One byte of its mark, and it is the user's.
+    OpenOptions::new().write(true).open(disk.file()).unwrap().write_all_at(b"t", 0).unwrap();
+    disk.say(&[]).failed(6, &["no mark"]);
+    assert_eq!(fs::metadata(disk.file()).unwrap().len(), length);
+}

@@ -1,0 +1,196 @@
+//! What a record says about a volume: a sentence about its first cell, a bar and a row for each.
+
+use std::collections::BTreeMap;
+
+use plimsoll_analysis::summary;
+use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{Cell, Figure, Metric, Point, RunRecord};
+
+use super::words;
+use crate::model::format::{capital, count, plain, quantity, value as shown};
+use crate::model::{Bar, BarChart, Bound, Cell as TableCell, Picture, Table, Value, number, text};
+
+/// A cell of the suite, with what all repetitions made of it.
+pub struct Row<'a> {
+    cell: &'a Cell,
+    points: Vec<&'a Point>,
+    /// Operations a second, with an interval where there are complete repetitions enough.
+    iops: Value,
+    /// CPU time of the client's whole process for each operation.
+    cpu_us: Option<f64>,
+}
+
+/// The cells in the order of the suite; none in a record of something else.
+pub fn rows(record: &RunRecord) -> Vec<Row<'_>> {
+    let mut points: BTreeMap<u32, Vec<&Point>> = BTreeMap::new();
+    for point in record.repetitions.iter().flat_map(|repetition| &repetition.points) {
+        points.entry(point.index).or_default().push(point);
+    }
+    let figures: Vec<&Figure> = record.results.iter().filter(|figure| figure.metric.ends_with("_iops")).collect();
+    points.into_iter().filter_map(|(index, points)| row(record, index, figures.get(index as usize), points)).collect()
+}
+
+/// A cell by its place, its figure and its points; `None` for points of something else.
+fn row<'a>(record: &RunRecord, index: u32, figure: Option<&&Figure>, points: Vec<&'a Point>) -> Option<Row<'a>> {
+    let cell = points.first()?.cell.as_ref()?;
+    let values: Vec<f64> = points.iter().filter_map(|point| point.get(Metric::Iops)).collect();
+    let phases = record.host.client.iter().flat_map(|client| &client.phases);
+    let was_the_limit = phases.filter(|phase| phase.phase == index).any(|phase| phase.was_the_limit);
+    let bound = was_the_limit.then_some(Bound::AtLeast);
+    let value = |value, low, high| Value { value, low, high, bound, unit: UNIT.to_owned() };
+    let iops = match figure {
+        Some(figure) => value(figure.value, figure.low, figure.high),
+        None => value(summary::mean(&values)?, None, None),
+    };
+    Some(Row { cell, points, iops, cpu_us: cpu_us(record, index) })
+}
+
+const UNIT: &str = "IOPS";
+
+/// What an operation of the cell cost, over the repetitions that tell.
+fn cpu_us(record: &RunRecord, index: u32) -> Option<f64> {
+    let phases = record.host.client.iter().flat_map(|client| &client.phases).filter(|phase| phase.phase == index);
+    summary::mean(&phases.filter_map(|phase| phase.cpu_us_per_operation).collect::<Vec<f64>>())
+}
+
+impl Row<'_> {
+    /// What it is called where several stand together: by its class and block, where the suite has classes.
+    fn name(&self) -> String {
+        let Cell { threads, queue_depth, .. } = self.cell;
+        let work = match self.class() {
+            Some(class) => format!("{class} {}", self.cell.block_size()),
+            None => self.cell.work(),
+        };
+        if threads * queue_depth == 1 { work } else { format!("{work}, {threads} x {queue_depth}") }
+    }
+
+    /// The class that its suite puts it in.
+    fn class(&self) -> Option<String> {
+        (self.cell.label != self.cell.work()).then(|| plain(&self.cell.label))
+    }
+
+    fn mean(&self, metric: Metric) -> Option<f64> {
+        summary::mean(&self.points.iter().filter_map(|point| point.get(metric)).collect::<Vec<f64>>())
+    }
+
+    fn ms(&self, metric: Metric) -> Option<f64> {
+        self.mean(metric).map(|us| us / 1e3)
+    }
+}
+
+/// The first cell in a sentence, with its spread; `None` for a record of something else.
+pub fn headline(record: &RunRecord) -> Option<String> {
+    let rows = rows(record);
+    let first = rows.first()?;
+    let under_way = u64::from(first.cell.threads) * u64::from(first.cell.queue_depth);
+    let at_a_time = if under_way == 1 { "one at a time".to_owned() } else { format!("{under_way} under way") };
+    let work = capital(&plain(&first.cell.work()));
+    let interval = match (first.iops.low, first.iops.high) {
+        (Some(low), Some(high)) => {
+            let [low, high] = [low, high].map(|end| quantity(end, "").trim_end().to_owned());
+            format!(" ({} interval {low} to {high})", words::confidence_of(record.result.as_ref()))
+        }
+        _ => " (without an interval)".to_owned(),
+    };
+    let half = first.ms(Metric::LatencyUsP50).map(|ms| format!("half within {}", quantity(ms, "ms")));
+    let most = first.ms(Metric::LatencyUsP99).map(|ms| format!("99 of 100 within {}", quantity(ms, "ms")));
+    let times: Vec<String> = [half, most].into_iter().flatten().collect();
+    let times = if times.is_empty() { String::new() } else { format!(", {}", times.join(", ")) };
+    let repetitions = count(first.points.len(), "repetition");
+    Some(format!("{work}, {at_a_time}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
+}
+
+/// Operations a second of each cell.
+pub fn chart(record: &RunRecord) -> Option<Picture> {
+    let bar = |row: &Row<'_>| Bar { label: row.name(), value: row.iops.clone(), expected: None };
+    let bars: Vec<Bar> = rows(record).iter().map(bar).collect();
+    let title = "Operations a second: kind, block, threads x operations under way of each";
+    (!bars.is_empty()).then(|| Picture::Bars(BarChart::plain(title, "IOPS".to_owned(), bars)))
+}
+
+/// Rows: the cells.
+pub fn table(record: &RunRecord) -> Option<Table> {
+    let rows = rows(record);
+    let errors = |row: &Row<'_>| row.points.iter().filter_map(|point| point.count(Metric::Errors)).sum::<u64>();
+    Table::of(
+        rows.iter(),
+        &[
+            (text("Class"), &|row| row.class().into()),
+            (text("Work"), &|row| plain(&row.cell.work()).into()),
+            (text("Threads x depth"), &|row| format!("{} x {}", row.cell.threads, row.cell.queue_depth).into()),
+            (number(super::facts::with_interval(record.result.as_ref()).replace("Value", "IOPS"), ""), &|row| {
+                TableCell::from(Value { unit: String::new(), ..row.iops.clone() })
+            }),
+            (number("MB/s", ""), &|row| row.mean(Metric::BytesPerS).map(|bytes| bytes / MB as f64).into()),
+            (number("p50", "ms").page("STATISTICS.md"), &|row| row.ms(Metric::LatencyUsP50).into()),
+            (number("p99", "ms"), &|row| row.ms(Metric::LatencyUsP99).into()),
+            (number("CPU per I/O", "us").spare(3), &|row| row.cpu_us.into()),
+            (number("Failed", "").unless_zero(), &|row| errors(row).into()),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Access, Client, ClientPhase, Offsets, Operation, Repetition, SyncMode};
+
+    use super::*;
+
+    fn cell(label: &str, threads: u32) -> Cell {
+        Cell {
+            label: label.to_owned(),
+            operation: Operation::Read.into(),
+            read_percent: 100,
+            access: Access::Random.into(),
+            offsets: Offsets::Shared.into(),
+            sync: SyncMode::None.into(),
+            block_bytes: 8192,
+            threads,
+            queue_depth: 32,
+        }
+    }
+
+    fn record(repetitions: u32) -> RunRecord {
+        let point = |index: u32, repetition: u32| {
+            let iops = f64::from(10_000 * (index + 1) + 100 * repetition);
+            Point { index, cell: Some(cell("OR", index + 1)), ..Point::default() }
+                .with(Metric::Iops, iops)
+                .with(Metric::BytesPerS, iops * 8192.0)
+                .with(Metric::LatencyUsP50, 800.0)
+                .with(Metric::LatencyUsP99, 1900.0)
+        };
+        let one = |repetition: u32| Repetition {
+            points: (0..2).map(|at| point(at, repetition)).collect(),
+            ..Repetition::default()
+        };
+        let phase = |phase: u32| ClientPhase {
+            phase,
+            cpu_us_per_operation: Some(f64::from(phase + 2)),
+            ..ClientPhase::default()
+        };
+        let mut record = RunRecord { repetitions: (0..repetitions).map(one).collect(), ..RunRecord::default() };
+        record.host.client = Some(Client { phases: vec![phase(0), phase(1)], ..Client::default() });
+        record
+    }
+
+    #[test]
+    fn each_cell_is_a_row_with_what_it_cost() {
+        let record = record(2);
+        let rows = rows(&record);
+        let seen: Vec<(f64, Option<f64>)> = rows.iter().map(|row| (row.iops.value, row.cpu_us)).collect();
+        assert_eq!(seen, [(10_050.0, Some(2.0)), (20_050.0, Some(3.0))]);
+        assert_eq!(rows[1].name(), "OR 8 KiB, 2 x 32");
+        assert_eq!(table(&record).map(|table| table.rows.len()), Some(2));
+        let Some(Picture::Bars(chart)) = chart(&record) else { panic!("no bars") };
+        assert_eq!(chart.bars().count(), 2);
+    }
+
+    #[test]
+    fn the_sentence_says_how_many_were_under_way_and_what_half_took() {
+        let sentence = headline(&record(1)).unwrap();
+        let expected = "Random read 8 KiB, 32 under way: 10,000 IOPS (without an interval), half within 0.800 ms, 99 of 100 within \
+                        1.90 ms, over 1 repetition.";
+        assert_eq!(sentence, expected);
+        assert_eq!(headline(&RunRecord::default()), None, "a database has no cells");
+    }
+}
