@@ -1,13 +1,15 @@
 //! Tests of raw storage: reads and writes of a test file in a folder, cell by cell, as a kind of step that needs no database.
 //!
 //! [`suite`] reads which cells a test has, [`file`] makes and removes the file, [`lanes`] make the operations by io_uring or by
-//! threads that block, [`cell`] runs one cell on the load engine, and [`step`] puts them into the life cycle of a run.
+//! threads that block, [`cell`] runs one cell on the load engine, and [`step`] puts them into the life cycle of a run. [`import`] reads
+//! what other tools measured.
 
 mod buffer;
 pub mod cell;
 pub mod engine;
 mod error;
 pub mod file;
+pub mod import;
 mod lanes;
 mod offsets;
 pub mod plan;

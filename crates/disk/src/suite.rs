@@ -1,5 +1,6 @@
 //! Suites: which cells a disk test has, as TOML. The built-in ones are embedded; a user's own file is read by the same code.
 
+pub mod foreign;
 mod read;
 
 use crate::plan::Suite;

@@ -1,0 +1,135 @@
+//! `DiskSpd`'s XML (`-Rxml`): what was asked for stands in its profile, what came of it in a time span behind it.
+
+use roxmltree::{Document, Node};
+
+use super::{ImportError, Imported, Latency, is_amount};
+
+/// Reads all time spans of a file.
+pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
+    // Some programs add lines behind the XML.
+    let end = text.rfind("</Results>").map_or(text.len(), |at| at + "</Results>".len());
+    let document = Document::parse(&text[..end]).map_err(|error| {
+        let at = error.pos();
+        ImportError::at(at.row as usize, format!("this is no whole XML ({error})"))
+    })?;
+    let root = document.root_element();
+    if !root.has_tag_name("Results") {
+        let problem = format!("the XML is of '{}' and not of 'Results'", root.tag_name().name());
+        return Err(ImportError::at(1, problem));
+    }
+    let profile = child(root, "Profile").and_then(|profile| child(profile, "TimeSpans"));
+    let asked: Vec<Node<'_, '_>> = profile.into_iter().flat_map(|spans| children(spans, "TimeSpan")).collect();
+    let spans: Vec<Node<'_, '_>> = children(root, "TimeSpan").collect();
+    if asked.len() != spans.len() {
+        let problem = format!("{} time spans were asked for, and {} are there", asked.len(), spans.len());
+        return Err(ImportError { line: None, problem });
+    }
+    asked.iter().zip(&spans).map(|(asked, span)| run(*asked, *span)).collect()
+}
+
+fn child<'a, 'i>(of: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    of.children().find(|node| node.has_tag_name(name))
+}
+
+fn children<'a, 'i: 'a>(of: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
+    of.children().filter(move |node| node.has_tag_name(name))
+}
+
+fn line(node: Node<'_, '_>) -> usize {
+    node.document().text_pos_at(node.range().start).row as usize
+}
+
+/// The number in a child of this name; an error where it is there and no number from 0.
+fn amount(of: Node<'_, '_>, name: &str) -> Result<Option<f64>, ImportError> {
+    let Some(node) = child(of, name) else { return Ok(None) };
+    let text = node.text().unwrap_or_default().trim();
+    let number = text.parse::<f64>().ok().filter(|number| is_amount(*number));
+    number.map(Some).ok_or_else(|| ImportError::at(line(node), format!("{name} '{text}' is no number from 0")))
+}
+
+fn needed(of: Node<'_, '_>, name: &str) -> Result<f64, ImportError> {
+    let missing = || ImportError::at(line(of), format!("'{}' has no '{name}'", of.tag_name().name()));
+    amount(of, name)?.ok_or_else(missing)
+}
+
+fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError> {
+    let targets: Vec<Node<'_, '_>> =
+        child(asked, "Targets").into_iter().flat_map(|targets| children(targets, "Target")).collect();
+    let [target] = targets.as_slice() else {
+        let problem = format!("a time span has {} targets: only those of one are taken", targets.len());
+        return Err(ImportError::at(line(asked), problem));
+    };
+    let block_bytes = needed(*target, "BlockSize")? as u64;
+    let queue_depth = needed(*target, "RequestCount")? as u32;
+    let seconds = needed(span, "TestTimeSeconds")?;
+    if block_bytes == 0 || seconds <= 0.0 {
+        return Err(ImportError::at(line(span), "a time span has a size of its I/Os and seconds above 0"));
+    }
+    let [mut operations, mut reads, mut bytes] = [0.0; 3];
+    let mut threads = 0;
+    for thread in children(span, "Thread") {
+        threads += 1;
+        for target in children(thread, "Target") {
+            let (of_reads, of_writes) = (needed(target, "ReadCount")?, needed(target, "WriteCount")?);
+            let moved = needed(target, "ReadBytes")? + needed(target, "WriteBytes")?;
+            reads += of_reads;
+            operations += of_reads + of_writes;
+            bytes += moved;
+        }
+    }
+    if operations <= 0.0 {
+        return Err(ImportError::at(line(span), "no thread made an I/O"));
+    }
+    // The last I/O of a file may be cut.
+    if (bytes - operations * block_bytes as f64).abs() > 0.01 * bytes {
+        let problem = format!("{bytes} bytes are not {operations} I/Os of {block_bytes} bytes");
+        return Err(ImportError::at(line(span), problem));
+    }
+    Ok(Imported {
+        label: String::new(),
+        line: Some(line(span)),
+        read_percent: (100.0 * reads / operations).round() as u32,
+        is_random: child(*target, "Random").is_some() || child(*target, "RandomDistribution").is_some(),
+        block_bytes,
+        threads,
+        queue_depth: queue_depth.max(1),
+        seconds,
+        path: child(*target, "Path").and_then(|path| path.text()).map(|path| path.trim().to_owned()),
+        file_bytes: amount(*target, "FileSize")?.map(|size| size as u64).filter(|size| *size > 0),
+        is_direct: Some(child(*target, "DisableAllCache").is_some() || child(*target, "DisableOSCache").is_some()),
+        iops: operations / seconds,
+        bytes_per_second: bytes / seconds,
+        latency: child(span, "Latency").map(latency).transpose()?.unwrap_or_default(),
+    })
+}
+
+fn latency(of: Node<'_, '_>) -> Result<Latency, ImportError> {
+    let us = |node, name| Ok::<_, ImportError>(amount(node, name)?.map(|ms| ms * 1e3));
+    let mut percentiles_us = Vec::new();
+    let (mut min_us, mut max_us) = (None, None);
+    for bucket in children(of, "Bucket") {
+        let percent = needed(bucket, "Percentile")?;
+        // A run of reads alone may have no totals.
+        let total = match us(bucket, "TotalMilliseconds")? {
+            Some(total) => Some(total),
+            None => us(bucket, "ReadMilliseconds")?.or(us(bucket, "WriteMilliseconds")?),
+        };
+        let Some(total) = total else { continue };
+        if percent <= 0.0 {
+            min_us = Some(total);
+        } else if percent >= 100.0 {
+            max_us = Some(total);
+        } else {
+            percentiles_us.push((percent, total));
+        }
+    }
+    percentiles_us.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if !percentiles_us.is_sorted_by(|a, b| a.1 <= b.1) {
+        return Err(ImportError::at(line(of), "the percentiles do not rise"));
+    }
+    let mean_us = match us(of, "AverageTotalMilliseconds")? {
+        Some(mean) => Some(mean),
+        None => us(of, "AverageReadMilliseconds")?,
+    };
+    Ok(Latency { min_us, mean_us, max_us, percentiles_us, ..Latency::default() })
+}

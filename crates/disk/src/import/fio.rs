@@ -1,0 +1,222 @@
+//! fio's JSON, of versions 2 and 3. Jobs of one name and group are the copies that `numjobs` makes, and one run.
+
+use serde_json::{Map, Value};
+
+use super::{ImportError, Imported, Latency, is_amount};
+
+type Object = Map<String, Value>;
+
+/// Reads all jobs. fio may have said something before its JSON.
+pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
+    let start = text.find("\n{").map_or(0, |at| at + 1);
+    let start = if text.trim_start().starts_with('{') { 0 } else { start };
+    let before = text[..start].lines().count();
+    let root: Value = serde_json::from_str(&text[start..]).map_err(|error| {
+        let what = if error.is_eof() { "the file breaks off" } else { "this is no JSON" };
+        ImportError::at(before + error.line(), format!("{what} ({error})"))
+    })?;
+    let global = options(&root, "global options");
+    let jobs = root.get("jobs").and_then(Value::as_array).ok_or_else(|| problem("there is no list 'jobs'"))?;
+    let mut groups: Vec<(String, Vec<Imported>)> = Vec::new();
+    for (at, job) in jobs.iter().enumerate() {
+        let name = job.get("jobname").and_then(Value::as_str).unwrap_or("?").to_owned();
+        let named = |error: String| problem(format!("job {} ('{name}'): {error}", at + 1));
+        if let Some(error) = job.get("error").and_then(Value::as_i64).filter(|error| *error != 0) {
+            return Err(named(format!("it failed with error {error}, so its rates say nothing")));
+        }
+        let run = one(job, global).map_err(named)?;
+        let group = job.get("groupid").and_then(Value::as_i64).unwrap_or(at as i64);
+        let key = format!("{group} {name}");
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, runs)) => runs.push(run),
+            None => groups.push((key, vec![run])),
+        }
+    }
+    Ok(groups.into_iter().filter_map(|(_, runs)| together(runs)).collect())
+}
+
+fn problem(text: impl Into<String>) -> ImportError {
+    ImportError { line: None, problem: text.into() }
+}
+
+fn options<'a>(of: &'a Value, name: &str) -> Option<&'a Object> {
+    of.get(name).and_then(Value::as_object)
+}
+
+/// A job, or a copy of one.
+fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
+    let own = options(job, "job options");
+    let option = |name: &str| {
+        let found = own.and_then(|own| own.get(name)).or_else(|| global.and_then(|global| global.get(name)));
+        found.and_then(Value::as_str)
+    };
+    let pattern = option("rw").or_else(|| option("readwrite")).unwrap_or("read");
+    let sides = ["read", "write"].into_iter().filter_map(|name| Side::of(job, name));
+    let sides: Vec<Side> = sides.collect::<Result<_, _>>()?;
+    let sides: Vec<Side> = sides.into_iter().filter(|side| side.count > 0.0).collect();
+    let operations: f64 = sides.iter().map(|side| side.count).sum();
+    if sides.is_empty() {
+        return Err("it made no I/O".to_owned());
+    }
+    let reads: f64 = sides.iter().filter(|side| side.is_read).map(|side| side.count).sum();
+    let block_bytes = match option("bs").or_else(|| option("blocksize")) {
+        Some(text) => size(text).ok_or_else(|| format!("bs={text} is no size"))?,
+        None => 4096,
+    };
+    let count = |name: &str| match option(name) {
+        Some(text) => {
+            text.parse::<u32>().ok().filter(|count| *count > 0).ok_or_else(|| format!("{name}={text} is no count"))
+        }
+        None => Ok(1),
+    };
+    let iops: f64 = sides.iter().map(|side| side.iops).sum();
+    let bytes_per_second: f64 = sides.iter().map(|side| side.bytes_per_second).sum();
+    let expected = iops * block_bytes as f64;
+    // With ranges of sizes `bs` is not one.
+    if option("bsrange").is_none()
+        && option("bssplit").is_none()
+        && (bytes_per_second - expected).abs() > 0.02 * expected + 1024.0
+    {
+        return Err(format!(
+            "{bytes_per_second:.0} bytes a second are not {iops:.1} I/Os a second of {block_bytes} bytes"
+        ));
+    }
+    // Percentiles of reads and of writes can't be put together.
+    let latency = match sides.as_slice() {
+        [only] => only.latency.clone(),
+        _ => merged(&sides.iter().map(|side| (&side.latency, side.count)).collect::<Vec<_>>()),
+    };
+    Ok(Imported {
+        label: job.get("jobname").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        line: None,
+        read_percent: (100.0 * reads / operations).round() as u32,
+        is_random: pattern.starts_with("rand"),
+        block_bytes,
+        threads: count("numjobs")?,
+        queue_depth: count("iodepth")?,
+        seconds: sides.iter().map(|side| side.seconds).fold(0.0, f64::max),
+        path: option("filename").or_else(|| option("directory")).map(str::to_owned),
+        file_bytes: option("size").or_else(|| option("filesize")).and_then(size),
+        is_direct: option("direct").map(|text| text == "1"),
+        iops,
+        bytes_per_second,
+        latency,
+    })
+}
+
+/// Copies of a job, each of which was reported by itself.
+fn together(runs: Vec<Imported>) -> Option<Imported> {
+    let latency = merged(&runs.iter().map(|run| (&run.latency, run.iops)).collect::<Vec<_>>());
+    let (iops, bytes) = runs.iter().fold((0.0, 0.0), |sum, run| (sum.0 + run.iops, sum.1 + run.bytes_per_second));
+    let copies = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+    let first = runs.into_iter().next()?;
+    if copies == 1 {
+        return Some(first);
+    }
+    Some(Imported { threads: copies, iops, bytes_per_second: bytes, latency, ..first })
+}
+
+/// What can be said of several together, each with its weight: percentiles can't.
+fn merged(parts: &[(&Latency, f64)]) -> Latency {
+    let all =
+        |get: fn(&Latency) -> Option<f64>| parts.iter().map(|(latency, _)| get(latency)).collect::<Option<Vec<f64>>>();
+    let weights: f64 = parts.iter().map(|(_, weight)| weight).sum();
+    let means = all(|latency| latency.mean_us).filter(|_| weights > 0.0);
+    Latency {
+        min_us: all(|latency| latency.min_us).and_then(|all| all.into_iter().reduce(f64::min)),
+        mean_us: means
+            .map(|means| means.iter().zip(parts).map(|(mean, (_, weight))| mean * weight).sum::<f64>() / weights),
+        max_us: all(|latency| latency.max_us).and_then(|all| all.into_iter().reduce(f64::max)),
+        ..Latency::default()
+    }
+}
+
+/// The reads or the writes of a job.
+#[derive(Debug, Clone)]
+struct Side {
+    is_read: bool,
+    count: f64,
+    iops: f64,
+    bytes_per_second: f64,
+    seconds: f64,
+    latency: Latency,
+}
+
+impl Side {
+    fn of(job: &Value, name: &str) -> Option<Result<Self, String>> {
+        let side = options(job, name)?;
+        Some(Self::read(side, name == "read").map_err(|error| format!("{name}: {error}")))
+    }
+
+    fn read(side: &Object, is_read: bool) -> Result<Self, String> {
+        let amount = |name: &str| {
+            let number = side.get(name).and_then(Value::as_f64);
+            number
+                .map(|number| if is_amount(number) { Ok(number) } else { Err(format!("{name} can't be {number}")) })
+                .transpose()
+        };
+        let needed = |name: &str| amount(name)?.ok_or_else(|| format!("there is no '{name}'"));
+        let iops = needed("iops")?;
+        // `bw` is in KiB a second in all versions.
+        let bytes_per_second = match amount("bw_bytes")? {
+            Some(rate) => rate,
+            None => needed("bw")? * 1024.0,
+        };
+        let seconds = needed("runtime")? / 1e3;
+        let count = amount("total_ios")?.unwrap_or(iops * seconds);
+        Ok(Self { is_read, count, iops, bytes_per_second, seconds, latency: latency(side)? })
+    }
+}
+
+/// Version 3 has nanoseconds, version 2 microseconds; both begin at the submission (`lat`), or at the completion's begin (`clat`).
+fn latency(side: &Object) -> Result<Latency, String> {
+    let known = [("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0)];
+    let of = |get: &dyn Fn(&Object) -> Option<f64>| {
+        known.iter().find_map(|(name, factor)| {
+            let of = side.get(*name).and_then(Value::as_object)?;
+            // Without an operation of its kind fio prints zeros.
+            of.get("mean").and_then(Value::as_f64).filter(|mean| *mean > 0.0)?;
+            Some(get(of)? * factor)
+        })
+    };
+    let number = |name: &'static str| of(&move |of: &Object| of.get(name).and_then(Value::as_f64));
+    let mut percentiles_us = Vec::new();
+    for (name, factor) in known {
+        let list = side.get(name).and_then(|of| of.get("percentile")).and_then(Value::as_object);
+        for (percent, value) in list.into_iter().flatten().take(64) {
+            let pair = percent.parse::<f64>().ok().zip(value.as_f64()).filter(|(_, value)| is_amount(*value));
+            let (percent, value) = pair.ok_or_else(|| format!("'{percent}' of {name} is no percentile"))?;
+            percentiles_us.push((percent, value * factor));
+        }
+        if !percentiles_us.is_empty() {
+            break;
+        }
+    }
+    percentiles_us.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if !percentiles_us.is_sorted_by(|a, b| a.1 <= b.1) {
+        return Err("its percentiles do not rise".to_owned());
+    }
+    Ok(Latency {
+        min_us: number("min"),
+        mean_us: number("mean"),
+        max_us: number("max"),
+        percentiles_us,
+        ..Latency::default()
+    })
+}
+
+/// `8k`, `1M`, `4096`, `64KiB`: fio's sizes are powers of 1024. Of `8k,4k` the first counts.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.split(',').next()?.trim().to_lowercase();
+    let text = text.strip_suffix("ib").or_else(|| text.strip_suffix('b')).unwrap_or(&text);
+    let digits = text.trim_end_matches(['k', 'm', 'g', 't']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_shl(shift).filter(|size| *size > 0)
+}

@@ -1,0 +1,214 @@
+//! Files of the three tools: what is read of them, and what is refused with its place.
+
+use std::fmt::Write as _;
+
+use super::*;
+
+const FIO: &str = include_str!("samples/fio-3.33-copies.json");
+const DISKSPD: &str = include_str!("samples/diskspd.xml");
+
+/// A run as SQLIO 1.5 prints it.
+fn sqlio(kind: &str, pattern: &str, outstanding: u32, kb: u32, iops: f64) -> String {
+    let mb = iops * f64::from(kb) / 1024.0;
+    format!(
+        "sqlio v1.5.SG\nusing system counter for latency timings, 2343750 counts per second\n\
+         parameter file used: param-60GB.txt\n\tfile e:\\testfile.dat with 32 threads (0-31) using mask 0x0 (0)\n\
+         32 threads {kind} for 180 secs to file e:\\testfile.dat\n\tusing {kb}KB {pattern} IOs\n\
+         \tenabling multiple I/Os per thread with {outstanding} outstanding\n\
+         \tbuffering set to not use file nor disk caches (as is SQL Server)\n\
+         using specified size: 65536 MB for file: e:\\testfile.dat\ninitialization done\nCUMULATIVE DATA:\n\
+         throughput metrics:\nIOs/sec: {iops:9.2}\nMBs/sec: {mb:9.2}\nlatency metrics:\nMin_Latency(ms): 3\n\
+         Avg_Latency(ms): 15\nMax_Latency(ms): 2143\nhistogram:\n\
+         ms: 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24+\n\
+         %:  0  0  0  1  1  2  3  4  5  6  7  8  8  8  8  7  6  5  4  3  3  2  2  2  5\n"
+    )
+}
+
+/// The fifteen runs of the matrix, as a script appends them.
+fn matrix() -> String {
+    let mut log = sqlio("writing", "random", 32, 8, 7_600.0) + &sqlio("reading", "random", 32, 8, 6_160.0);
+    for kb in [4, 8, 16, 32, 64] {
+        log += &sqlio("writing", "sequential", 8, kb, 5_600.0);
+    }
+    for kb in [8, 64, 128, 256] {
+        log += &sqlio("reading", "sequential", 8, kb, 4_000.0);
+    }
+    for kb in [8, 64, 128, 256] {
+        log += &sqlio("writing", "sequential", 8, kb, 3_000.0);
+    }
+    log
+}
+
+fn refused(text: &str) -> String {
+    read(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_log_of_sqlio_has_many_runs_with_their_classes() {
+    let (tool, runs) = read(&matrix()).unwrap();
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    let expected = ["OW", "OR", "SW", "SW", "SW", "SW", "SW", "LR", "LR", "LR", "LR", "LW", "LW", "LW", "LW"];
+    assert_eq!((tool, labels.as_slice()), (Tool::Sqlio, expected.as_slice()));
+    let first = &runs[0];
+    assert_eq!((first.threads, first.queue_depth, first.block_bytes, first.read_percent), (32, 32, 8192, 0));
+    assert_eq!((first.is_random, first.is_direct, first.file_bytes), (true, Some(true), Some(64 << 30)));
+    assert_eq!((first.seconds, first.path.as_deref()), (180.0, Some("e:\\testfile.dat")));
+    assert!((first.bytes_per_second - 7_600.0 * 8192.0).abs() < 1.0);
+    // What SQLIO gives in whole milliseconds is no closer than that.
+    assert_eq!((first.latency.min_us, first.latency.mean_us), (Some(3e3), Some(15e3)));
+    assert_eq!(first.latency.percentile_us(50.0), Some(14e3));
+    assert_eq!(first.latency.percentile_us(99.0), None);
+    // A log may begin in the middle, and end with other lines.
+    let cut = matrix().lines().skip(4).collect::<Vec<_>>().join("\r\n") + "\r\n\r\npause\r\n";
+    assert_eq!(read(&cut).unwrap().1, {
+        let mut runs = runs;
+        for run in &mut runs {
+            run.line = run.line.map(|line| line.saturating_sub(4).max(1));
+        }
+        runs
+    });
+}
+
+#[test]
+fn damaged_logs_of_sqlio_are_refused_with_line_and_reason() {
+    let good = sqlio("writing", "random", 32, 8, 7_600.0);
+    let changed = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        good.replacen(from, to, 1)
+    };
+    for (text, reason) in [
+        (changed("MBs/sec:     59.38", "MBs/sec:     61.00"), "line 14: 61 MB/s are not 7600 I/Os a second of 8 KB"),
+        (changed("IOs/sec:   7600.00", "IOs/sec:   seven"), "line 13: 'seven' is no number from 0"),
+        (changed("IOs/sec:   7600.00\n", ""), "the run that begins on line 1 has no IOs/sec"),
+        (changed("IOs/sec:   7600.00", "IOs/sec:"), "line 13: 'IOs/sec:' is no rate"),
+        (changed("IOs/sec:   7600.00", "IOs/sec:   -1"), "line 13: '-1' is no number from 0"),
+        (changed("\tusing 8KB random IOs\n", ""), "has no size of its I/Os"),
+        (changed("using 8KB", "using 0KB"), "a size of its I/Os and seconds above 0"),
+        (changed("using 8KB", "using 8MB"), "line 6: '8MB' is no size in KB"),
+        (changed("32 threads writing", "many threads writing"), "line 5: 'many' is no whole number"),
+        (changed("  2  2  5\n", "  2\n"), "line 21: the histogram has 23 of 25 parts"),
+        (changed("  2  2  5\n", "  2  2 95\n"), "line 21: the histogram's parts come to 190 %"),
+        (changed("Avg_Latency(ms): 15", "Avg_Latency(ms): 1"), "latencies' minimum, mean and maximum"),
+        (
+            good.clone() + &good[good.find("32 threads").unwrap()..],
+            "line 23: a run begins before the one above has ended",
+        ),
+        (good[..good.find("MBs/sec").unwrap()].to_owned(), "has no MBs/sec"),
+        (
+            changed("IOs/sec:   7600.00", "IOs/sec: 7600.00\nIOs/sec: 7600.00"),
+            "line 14: this run has a rate already, on line 13",
+        ),
+    ] {
+        let error = refused(&text);
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn copies_of_a_job_of_fio_are_one_run() {
+    let (tool, runs) = read(FIO).unwrap();
+    let [run] = runs.as_slice() else { panic!("{runs:?}") };
+    assert_eq!((tool, run.threads, run.queue_depth, run.block_bytes), (Tool::Fio, 2, 8, 8192));
+    assert_eq!((run.read_percent, run.is_random, run.is_direct), (100, true, Some(true)));
+    assert!((run.iops - (28_966.033_966 + 29_093.906_094)).abs() < 1e-6, "{run:?}");
+    assert!((run.bytes_per_second - (237_289_750.0 + 238_337_278.0)).abs() < 1.0);
+    // The mean lies between those of the copies; percentiles of two can't be put together.
+    let mean = run.latency.mean_us.unwrap();
+    assert!((274.3..275.6).contains(&mean), "{mean}");
+    assert_eq!((run.latency.min_us, run.latency.max_us), (Some(69.643), Some(2898.427)));
+    assert!(run.latency.percentiles_us.is_empty());
+    let alone = FIO.replacen("\"groupid\": 0", "\"groupid\": 1", 1);
+    let (_, runs) = read(&alone).unwrap();
+    assert_eq!(runs.len(), 2);
+    assert!(runs[0].latency.percentile_us(99.0).unwrap() > runs[0].latency.percentile_us(50.0).unwrap());
+}
+
+#[test]
+fn older_fio_has_other_units() {
+    let text = r#"{"fio version": "fio-2.2", "jobs": [{"jobname": "w", "error": 0,
+        "job options": {"rw": "write", "bs": "64k", "iodepth": "4"},
+        "read": {"bw": 0, "iops": 0.0, "runtime": 0, "clat": {"mean": 0.0}},
+        "write": {"bw": 64000, "iops": 1000.0, "runtime": 2000, "clat": {"min": 10, "max": 900, "mean": 95.5, "percentile": {"50.000000": 90, "99.000000": 400}}}}]}"#;
+    let (_, runs) = read(text).unwrap();
+    let run = &runs[0];
+    assert_eq!((run.iops, run.bytes_per_second, run.seconds, run.read_percent), (1000.0, 65_536_000.0, 2.0, 0));
+    assert_eq!((run.latency.mean_us, run.latency.percentile_us(99.0), run.is_random), (Some(95.5), Some(400.0), false));
+}
+
+#[test]
+fn damaged_files_of_fio_are_refused_with_the_reason() {
+    let changed = |from: &str, to: &str| {
+        assert!(FIO.contains(from), "{from}");
+        FIO.replacen(from, to, 1)
+    };
+    for (text, reason) in [
+        (FIO[..FIO.len() / 2].to_owned(), "the file breaks off"),
+        (changed("\"jobs\": [", "\"jobs\": [").replacen("\"jobs\"", "\"tasks\"", 1), "there is no list 'jobs'"),
+        (changed("\"error\": 0", "\"error\": 5"), "job 1 ('q'): it failed with error 5"),
+        (changed("\"bs\": \"8k\"", "\"bs\": \"big\""), "bs=big is no size"),
+        (changed("\"bs\": \"8k\"", "\"bs\": \"4k\""), "bytes a second are not"),
+        (changed("\"iodepth\": \"8\"", "\"iodepth\": \"0\""), "iodepth=0 is no count"),
+        (changed("\"iops\": 28966.033966", "\"iops\": -1.0"), "read: iops can't be -1"),
+        (changed("\"iops\": 28966.033966,", ""), "read: there is no 'iops'"),
+        (changed("\"runtime\": 1001,", ""), "read: there is no 'runtime'"),
+        (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
+        (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "it made no I/O"),
+    ] {
+        let error = refused(&text);
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn a_time_span_of_diskspd_is_a_run() {
+    for text in [DISKSPD.to_owned(), DISKSPD.to_owned() + "\r\nScore: 0\r\n", format!("\u{feff}{DISKSPD}")] {
+        let (tool, runs) = read(&text).unwrap();
+        let run = &runs[0];
+        assert_eq!((tool, run.threads, run.queue_depth, run.block_bytes), (Tool::DiskSpd, 2, 32, 8192));
+        assert_eq!((run.read_percent, run.is_random, run.is_direct), (70, true, Some(true)));
+        assert_eq!((run.iops, run.bytes_per_second), (3_000.0, 3_000.0 * 8192.0));
+        assert_eq!((run.latency.mean_us, run.latency.percentile_us(99.0)), (Some(1_800.0), Some(7_500.0)));
+        assert_eq!((run.latency.min_us, run.latency.max_us), (Some(100.0), Some(30_000.0)));
+        assert_eq!(run.path.as_deref(), Some("E:\\testfile.dat"));
+    }
+}
+
+#[test]
+fn damaged_files_of_diskspd_are_refused_with_line_and_reason() {
+    let changed = |from: &str, to: &str| {
+        assert!(DISKSPD.contains(from), "{from}");
+        DISKSPD.replacen(from, to, 1)
+    };
+    let mut second = String::new();
+    let _ = write!(second, "<Target><Path>F:\\x</Path></Target></Targets>");
+    for (text, reason) in [
+        (DISKSPD[..DISKSPD.len() / 2].to_owned(), "this is no whole XML"),
+        (DISKSPD.replace("Results>", "Answers>"), "the XML is of 'Answers'"),
+        (changed("<TestTimeSeconds>10.00</TestTimeSeconds>", ""), "line 23: 'TimeSpan' has no 'TestTimeSeconds'"),
+        (changed("10.00", "ten"), "line 24: TestTimeSeconds 'ten' is no number"),
+        (changed("10.00", "0"), "line 23: a time span has a size of its I/Os and seconds above 0"),
+        (changed("<BlockSize>8192</BlockSize>", ""), "line 9: 'Target' has no 'BlockSize'"),
+        (changed("<BlockSize>8192", "<BlockSize>4096"), "bytes are not 30000 I/Os of 4096 bytes"),
+        (changed("</Targets>", &second), "a time span has 2 targets"),
+        (changed("<ReadCount>14000</ReadCount>", ""), "line 36: 'Target' has no 'ReadCount'"),
+        (changed("<TotalMilliseconds>7.5", "<TotalMilliseconds>0.5"), "the percentiles do not rise"),
+        (
+            changed("  <TimeSpan>\n    <TestTimeSeconds>", "  <Span>\n    <TestTimeSeconds>").replacen(
+                "  </TimeSpan>\n</Results>",
+                "  </Span>\n</Results>",
+                1,
+            ),
+            "1 time spans were asked for, and 0 are there",
+        ),
+    ] {
+        let error = refused(&text);
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn what_is_of_no_tool_says_what_is_taken() {
+    for text in ["", "\0\0\0", "hello", "iops,mb\n1,2\n"] {
+        assert!(refused(text).contains("neither SQLIO's text, nor fio's JSON"), "{text}");
+    }
+}

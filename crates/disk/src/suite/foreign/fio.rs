@@ -1,0 +1,237 @@
+//! fio's job files: the common keys. Jobs run one after another.
+
+use std::collections::BTreeMap;
+
+use super::{CellText, Translated, suite};
+use crate::import::fio_size;
+
+/// Keys that change nothing of what is measured here, or that are always so.
+const WITHOUT_EFFECT: &[&str] = &[
+    "ioengine",
+    "group_reporting",
+    "norandommap",
+    "randrepeat",
+    "thread",
+    "time_based",
+    "invalidate",
+    "refill_buffers",
+    "buffer_compress_percentage",
+    "gtod_reduce",
+    "registerfiles",
+    "fixedbufs",
+    "hipri",
+    "cpus_allowed",
+    "name",
+    "description",
+    "filename",
+    "directory",
+    "write_lat_log",
+    "write_iops_log",
+    "write_bw_log",
+    "log_avg_msec",
+    "per_job_logs",
+    "percentile_list",
+    "stonewall",
+    "overwrite",
+    "create_on_open",
+    "end_fsync",
+    "unlink",
+    "iodepth_batch",
+    "iodepth_batch_submit",
+    "iodepth_batch_complete",
+    "iodepth_batch_complete_min",
+    "iodepth_low",
+    "exitall",
+    "eta_newline",
+];
+
+/// Fio's block size where none is given.
+const BLOCK_BYTES: u64 = 4096;
+/// How long a job lasts here that says no time.
+const SECONDS: u64 = 60;
+
+type Problem = (usize, String);
+type Options = BTreeMap<String, (String, usize)>;
+
+pub(super) fn translate(stem: &str, text: &str) -> Result<Translated, Problem> {
+    let (jobs, mut left_out) = sections(text)?;
+    let mut cells = Vec::new();
+    let mut largest = 0;
+    let mut together = false;
+    for (name, options, line) in &jobs {
+        let (cell, file_bytes) = cell(name, options, *line, &mut left_out)?;
+        largest = largest.max(file_bytes);
+        together |= !cells.is_empty() && !options.contains_key("stonewall");
+        cells.push(cell);
+    }
+    if cells.is_empty() {
+        return Err((1, "there is no job in this file: a section such as [reads]".to_owned()));
+    }
+    if together {
+        left_out.push("jobs without 'stonewall' run one after another here, and together in fio".to_owned());
+    }
+    Ok(Translated::of(suite(stem, "fio", largest, &cells), left_out))
+}
+
+type Job = (String, Options, usize);
+
+/// The jobs, each with the keys of `[global]` that it does not give itself.
+fn sections(text: &str) -> Result<(Vec<Job>, Vec<String>), Problem> {
+    let (mut global, mut jobs) = (Options::new(), Vec::<Job>::new());
+    let mut in_global = false;
+    let mut left_out = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix('[') {
+            let name = name.strip_suffix(']').ok_or((number, format!("'{line}' is no name of a section")))?.trim();
+            in_global = name.eq_ignore_ascii_case("global");
+            if !in_global {
+                jobs.push((name.to_owned(), global.clone(), number));
+            }
+            continue;
+        }
+        if line.starts_with("include ") {
+            left_out.push(format!("line {number}: '{line}' is not followed"));
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, "1"));
+        let value = value.split([';', '#']).next().unwrap_or_default().trim();
+        let (key, value) = (key.trim().to_lowercase(), (value.to_owned(), number));
+        match jobs.last_mut() {
+            _ if in_global => global.insert(key, value),
+            Some((_, options, _)) => options.insert(key, value),
+            None => return Err((number, format!("'{line}' stands in front of the first section"))),
+        };
+    }
+    Ok((jobs, left_out))
+}
+
+fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) -> Result<(CellText, u64), Problem> {
+    let get =
+        |keys: &[&str]| keys.iter().find_map(|key| options.get(*key)).map(|(value, line)| (value.as_str(), *line));
+    let whole = |keys: &[&str]| match get(keys) {
+        None => Ok(None),
+        Some((value, line)) => {
+            value.parse::<u64>().map(Some).map_err(|_| (line, format!("{} = {value} is no whole number", keys[0])))
+        }
+    };
+    let sized = |keys: &[&str]| match get(keys) {
+        None => Ok(None),
+        Some((value, line)) => {
+            fio_size(value).map(Some).ok_or_else(|| (line, format!("{} = {value} is no size", keys[0])))
+        }
+    };
+    let timed = |keys: &[&str]| match get(keys) {
+        None => Ok(None),
+        Some((value, line)) => {
+            seconds(value).map(Some).ok_or_else(|| (line, format!("{} = {value} is no time", keys[0])))
+        }
+    };
+    let (pattern, at) = get(&["rw", "readwrite"]).unwrap_or(("read", line));
+    let mix = whole(&["rwmixread"])?.or(whole(&["rwmixwrite"])?.map(|writes| 100_u64.saturating_sub(writes)));
+    let read_percent = match pattern {
+        "read" | "randread" => 100,
+        "write" | "randwrite" => 0,
+        "rw" | "readwrite" | "randrw" => mix.unwrap_or(50).min(100) as u32,
+        _ => return Err((at, format!("rw = {pattern} is none of read, write, randread, randwrite, rw, randrw"))),
+    };
+    let seconds = timed(&["runtime", "timeout"])?;
+    if seconds.is_none() {
+        left_out.push(format!(
+            "job '{name}' has no runtime: it lasts {SECONDS} s here, however much it is told to read or write"
+        ));
+    }
+    let file_bytes = sized(&["size", "filesize"])?.ok_or((line, format!("job '{name}' has no size")))?;
+    let threads = whole(&["numjobs"])?.unwrap_or(1).clamp(1, 1 << 20) as u32;
+    let own_files = get(&["filename"]).is_none();
+    if get(&["filename", "directory"]).is_some() {
+        left_out.push(
+            "filename and directory are not used: the test has a file of its own in the folder that is named"
+                .to_owned(),
+        );
+    }
+    if get(&["direct"]).is_none_or(|(value, _)| value == "0")
+        && get(&["buffered"]).is_none_or(|(value, _)| value != "0")
+    {
+        left_out.push(format!("job '{name}' goes through the page cache in fio: --buffered does so here"));
+    }
+    let flag = |key: &str| get(&[key]).map(|(value, _)| value).filter(|value| !matches!(*value, "0" | "none"));
+    let sync = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
+        (Some(_), ..) => Some("o_dsync"),
+        (_, Some(every), _) | (_, _, Some(every)) => {
+            if every != "1" {
+                left_out.push(format!("job '{name}' syncs after {every} writes in fio, and after each one here"));
+            }
+            Some(if flag("fsync").is_some() { "fsync" } else { "fdatasync" })
+        }
+        _ => None,
+    };
+    for (key, (value, line)) in options {
+        if !KNOWN.contains(&key.as_str()) && !WITHOUT_EFFECT.contains(&key.as_str()) {
+            left_out.push(format!("line {line}: {key} = {value} is not understood"));
+        }
+    }
+    let rate = get(&["rate_iops"]).map(|(value, line)| {
+        let first = value.split(',').next().unwrap_or_default();
+        first.parse::<u64>().map_err(|_| (line, format!("rate_iops = {value} is no whole number")))
+    });
+    let cell = CellText {
+        label: name.to_owned(),
+        read_percent,
+        is_random: pattern.starts_with("rand"),
+        // Copies of a job have a file each, unless they are given one.
+        own_offsets: own_files,
+        sync: sync.filter(|_| read_percent < 100),
+        block_bytes: sized(&["bs", "blocksize"])?.unwrap_or(BLOCK_BYTES),
+        threads,
+        queue_depth: whole(&["iodepth"])?.unwrap_or(1).clamp(1, 1 << 20) as u32,
+        seconds: seconds.unwrap_or(SECONDS),
+        warm_up_seconds: timed(&["ramp_time"])?.unwrap_or(0),
+        // The rate of a job is that of each of its copies.
+        rate: rate.transpose()?.map(|rate| rate * u64::from(threads)),
+        is_poisson: get(&["rate_process"]).is_some_and(|(value, _)| value == "poisson"),
+    };
+    // Each copy has so much.
+    Ok((cell, if own_files { file_bytes.saturating_mul(threads.into()) } else { file_bytes }))
+}
+
+/// Keys that are read.
+const KNOWN: &[&str] = &[
+    "rw",
+    "readwrite",
+    "rwmixread",
+    "rwmixwrite",
+    "runtime",
+    "timeout",
+    "size",
+    "filesize",
+    "numjobs",
+    "direct",
+    "buffered",
+    "sync",
+    "fsync",
+    "fdatasync",
+    "rate_iops",
+    "rate_process",
+    "bs",
+    "blocksize",
+    "iodepth",
+    "ramp_time",
+];
+
+/// `60`, `60s`, `2m`, `1h`: seconds without a unit.
+fn seconds(text: &str) -> Option<u64> {
+    let text = text.trim().to_lowercase();
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let number = digits.parse::<u64>().ok()?;
+    match &text[digits.len()..] {
+        "" | "s" | "sec" => Some(number),
+        "m" | "min" => number.checked_mul(60),
+        "h" => number.checked_mul(3600),
+        "ms" => Some(number.div_ceil(1000)),
+        _ => None,
+    }
+}

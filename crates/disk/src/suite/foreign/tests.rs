@@ -1,0 +1,118 @@
+//! Files of fio and of SQLIO as suites.
+
+use plimsoll_measurement::{Access, Offsets, Operation, SyncMode};
+
+use super::*;
+use crate::plan::Suite;
+
+fn nothing(_: &str) -> Option<String> {
+    None
+}
+
+fn read(file: &str, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> (Suite, Vec<String>) {
+    let made = translate(file, text, beside).unwrap();
+    (crate::suite::parse(file, &made.text).unwrap(), made.left_out)
+}
+
+#[test]
+fn a_job_file_of_fio_is_a_suite() {
+    let text = "; a comment\n[global]\nioengine=libaio\ndirect=1\nsize=2G\nruntime=1m\nbs=8k\nfilename=/mnt/x\n\
+                [random reads]\nrw=randread\niodepth=32\nnumjobs=4 # copies\n\
+                [mix]\nstonewall\nrw=randrw\nrwmixread=70\nrate_iops=500\nrate_process=poisson\nramp_time=5s\nzonemode=zbd\n\
+                [log]\nstonewall\nrw=write\nbs=64KiB\nfdatasync=1\n";
+    let (suite, left_out) = read("/etc/My jobs.fio", text, &nothing);
+    assert_eq!((suite.name.as_str(), suite.file_bytes, suite.cells.len()), ("fio-my-jobs", 2 << 30, 3));
+    let [reads, mix, log] = suite.cells.as_slice() else { panic!() };
+    assert_eq!((reads.cell.label.as_str(), reads.cell.threads, reads.cell.queue_depth), ("random reads", 4, 32));
+    assert!(reads.cell.operation == Operation::Read && reads.cell.access == Access::Random);
+    assert!(reads.cell.offsets == Offsets::Shared);
+    assert_eq!((reads.duration.as_secs(), reads.cell.block_bytes), (60, 8192));
+    assert_eq!((mix.cell.read_percent, mix.rate_per_s, mix.warm_up.as_secs()), (70, Some(500.0), 5));
+    assert!(log.cell.sync == SyncMode::Fdatasync && log.cell.access == Access::Sequential);
+    assert_eq!(log.cell.block_bytes, 65_536);
+    assert_eq!(
+        left_out,
+        [
+            "filename and directory are not used: the test has a file of its own in the folder that is named",
+            "line 20: zonemode = zbd is not understood",
+        ]
+    );
+}
+
+#[test]
+fn jobs_that_run_together_in_fio_are_told() {
+    let (suite, left_out) = read("a.fio", "[a]\nsize=1m\nruntime=9\n[b]\nsize=1m\nruntime=9\nnumjobs=3\n", &nothing);
+    assert_eq!(suite.file_bytes, 3 << 20);
+    assert!(suite.cells[1].cell.offsets == Offsets::Own);
+    assert!(left_out.iter().any(|line| line.contains("run one after another here, and together in fio")));
+    assert!(left_out.iter().any(|line| line.contains("'a' goes through the page cache in fio")));
+}
+
+#[test]
+fn what_is_wrong_in_a_job_file_is_told_with_its_line() {
+    for (text, problem) in [
+        ("", "a.fio:1: there is no job"),
+        ("rw=read\n", "a.fio:1: 'rw=read' stands in front of the first section"),
+        ("[a\n", "a.fio:1: '[a' is no name of a section"),
+        ("[a]\nrw=trim\nsize=1m\n", "a.fio:2: rw = trim is none of"),
+        ("[a]\nsize=big\n", "a.fio:2: size = big is no size"),
+        ("[a]\nsize=1m\nbs=0\n", "a.fio:3: bs = 0 is no size"),
+        ("[a]\nsize=1m\niodepth=-1\n", "a.fio:3: iodepth = -1 is no whole number"),
+        ("[a]\nsize=1m\nruntime=soon\n", "a.fio:3: runtime = soon is no time"),
+        ("[a]\nrw=read\n", "a.fio:1: job 'a' has no size"),
+        ("[a]\nsize=1m\nrate_iops=x\n", "a.fio:3: rate_iops = x is no whole number"),
+    ] {
+        let error = translate("a.fio", text, &nothing).unwrap_err();
+        assert!(error.starts_with(problem), "{problem}: {error}");
+    }
+    // What fio takes and no device of ours does is refused where suites are read.
+    let odd = translate("a.fio", "[a]\nsize=1m\nnumjobs=100000\nruntime=1\n", &nothing).unwrap();
+    assert!(crate::suite::parse("a.fio", &odd.text).is_err());
+}
+
+const SCRIPT: &str = "@echo off\r\nrem sqlio -kW -s300 -frandom -o32 -b32 -LS -Fparam-60GB.txt\r\n\
+    sqlio -kW -s300 -frandom -o32 -b8 -LS -Fparam-60GB.txt >> log.txt\r\n\
+    sqlio -kR -s300 -frandom -o32 -b8 -LS -Fparam-60GB.txt >> log.txt\r\n\
+    C:\\tools\\SQLIO.exe -kW -s180 -fsequential -o8 -b64 -LS -Fparam-60GB.txt\r\n\
+    sqlio -kR -s180 -fsequential -o8 -b256 -LS -BY -a0x3 -Fparam-60GB.txt\r\n\
+    sqlio -kW -s180 -fsequential -o8 -b64 -LS -Fparam-60GB.txt\r\n";
+
+fn parameters(name: &str) -> Option<String> {
+    let text = "#c:\\testfile.dat 2 0x0 100\r\n#d:\\testfile.dat 2 0x0 100\r\ne:\\testfile.dat 32 0x0 65536\r\n";
+    (name == "param-60GB.txt").then(|| text.to_owned())
+}
+
+#[test]
+fn a_script_of_sqlio_with_its_parameter_file_is_a_suite() {
+    let (suite, left_out) = read("run.cmd", SCRIPT, &parameters);
+    assert_eq!((suite.name.as_str(), suite.file_bytes), ("sqlio-run", 64 << 30));
+    let labels: Vec<&str> = suite.cells.iter().map(|plan| plan.cell.label.as_str()).collect();
+    assert_eq!(labels, ["OW", "OR", "SW", "LR", "LW"]);
+    let first = &suite.cells[0];
+    assert_eq!((first.cell.threads, first.cell.queue_depth, first.cell.block_bytes), (32, 32, 8192));
+    assert!(first.cell.sync == SyncMode::ODsync && first.duration.as_secs() == 300);
+    assert_eq!(
+        left_out,
+        ["line 6: -BY takes a cache: --buffered goes through that of the system", "line 6: -a0x3 is not understood"]
+    );
+}
+
+#[test]
+fn what_is_wrong_in_a_script_is_told_with_its_line() {
+    for (text, problem) in [
+        ("echo hello\n", "run.cmd:1: no line of this file calls sqlio"),
+        ("sqlio -s30 -Fparam-60GB.txt\n", "run.cmd:1: this call says neither -kR nor -kW"),
+        ("sqlio -kR -sX\n", "run.cmd:1: '-sX' has no seconds"),
+        ("\nsqlio -kR -Fother.txt\n", "run.cmd:2: the parameter file other.txt can't be read"),
+    ] {
+        let error = translate("run.cmd", text, &parameters).unwrap_err();
+        assert!(error.starts_with(problem), "{problem}: {error}");
+    }
+    for (text, problem) in
+        [("# nothing\n", "has no line"), ("e:\\x 0 0x0 5\n", "no number of threads"), ("x\n", "four parts")]
+    {
+        let beside = |_: &str| Some(text.to_owned());
+        let error = translate("run.cmd", "sqlio -kR -Fp.txt\n", &beside).unwrap_err();
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+}
