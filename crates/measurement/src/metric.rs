@@ -108,6 +108,8 @@ metrics! {
     AskedPerSecond = "asked_per_s", "Requests asked for", "1/s", Neither, real, "TESTS.md#what-a-point-holds";
     /// Response time that half of the requests did not exceed.
     LatencyUsP50 = "latency_us_p50", "Median response time", "us", Lower, real, "TESTS.md#what-a-point-holds";
+    /// Mean response time, where a record has no more of it: of imported results.
+    LatencyUsMean = "latency_us_mean", "Mean response time", "us", Lower, real, "TESTS.md#what-a-point-holds";
     /// Response time that 99 of 100 requests did not exceed.
     LatencyUsP99 = "latency_us_p99", "99th percentile of response times", "us", Lower, real, "TESTS.md#what-a-point-holds";
     /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.

@@ -10,7 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_report::csv;
 
-pub use self::disk::Disk;
+pub use self::disk::{Disk, DiskAction, Import};
 
 /// Repetitions are labelled by letters.
 pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;

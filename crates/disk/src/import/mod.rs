@@ -3,9 +3,12 @@
 
 mod diskspd;
 mod fio;
+mod record;
 mod sqlio;
 
 use thiserror::Error;
+
+pub use self::record::{About, run};
 
 /// The largest file that is read, in bytes: a day of SQLIO runs has some hundred kB.
 pub const MOST_BYTES: u64 = 64 << 20;

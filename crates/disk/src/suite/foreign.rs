@@ -7,6 +7,8 @@ mod sqlio;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use crate::import::{Imported, Tool};
+
 /// A suite made of another tool's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translated {
@@ -44,6 +46,31 @@ pub fn translate(file: &str, text: &str, beside: &dyn Fn(&str) -> Option<String>
     sqlio::translate(stem, text, beside).map_err(said)
 }
 
+/// The suite that would do again what another tool did.
+pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
+    let cell = |run: &Imported| CellText {
+        label: run.label.clone(),
+        read_percent: run.read_percent,
+        is_random: run.is_random,
+        // A thread that reads or writes one block after the other has a part of the file of its own.
+        own_offsets: !run.is_random,
+        sync: None,
+        block_bytes: run.block_bytes,
+        threads: run.threads,
+        queue_depth: run.queue_depth,
+        seconds: run.seconds.round().max(1.0) as u64,
+        warm_up_seconds: 0,
+        rate: None,
+        is_poisson: false,
+    };
+    let cells: Vec<CellText> = runs.iter().map(cell).collect();
+    let file_bytes = runs.iter().filter_map(|run| run.file_bytes).max();
+    suite("imported", tool.name(), file_bytes.unwrap_or(UNKNOWN_FILE_BYTES), &cells)
+}
+
+/// A suite has the size of its file, also where the results don't say it.
+const UNKNOWN_FILE_BYTES: u64 = 1 << 30;
+
 /// A cell as a suite writes it.
 struct CellText {
     label: String,
@@ -79,7 +106,7 @@ fn suite(stem: &str, tool: &str, file_bytes: u64, cells: &[CellText]) -> String 
         // Writing to a String can't fail.
         let _ = write!(
             text,
-            "\n[[cell]]\nlabel = \"{label}\"\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}s\"\n",
+            "\n[[cell]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}s\"\n",
             if cell.is_random { "random" } else { "sequential" },
             if cell.own_offsets { "own" } else { "shared" },
             cell.block_bytes,
@@ -87,6 +114,9 @@ fn suite(stem: &str, tool: &str, file_bytes: u64, cells: &[CellText]) -> String 
             cell.queue_depth,
             cell.seconds
         );
+        if !label.is_empty() {
+            let _ = writeln!(text, "label = \"{label}\"");
+        }
         if operation == "mixed" {
             let _ = writeln!(text, "read_percent = {}", cell.read_percent);
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::MOST_REPETITIONS_OF_A_RUN;
 
@@ -15,10 +15,14 @@ Examples:
   plimsoll disk /data --suite ./my-cells.toml --repetitions 5
 
 The test writes to a file of its own in PATH and removes it. It never writes to anything else.")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Disk {
+    /// What else is done with disks.
+    #[command(subcommand)]
+    pub action: Option<DiskAction>,
     /// Folder on the disk to test.
-    #[arg(value_name = "PATH")]
-    pub path: PathBuf,
+    #[arg(value_name = "PATH", required = true)]
+    pub path: Option<PathBuf>,
     /// What to measure: quick, sqlio, log-write, or a file of your own ending in .toml.
     #[arg(long, value_name = "SUITE", default_value = "quick")]
     pub suite: String,
@@ -59,4 +63,37 @@ pub struct FileOptions {
     /// Keep the test file. Later runs with the same size and seed use it again.
     #[arg(long)]
     pub keep_file: bool,
+}
+
+/// What is done with disks, beside testing them.
+#[derive(Debug, Subcommand)]
+pub enum DiskAction {
+    /// Store what another tool measured: SQLIO's text, fio's JSON, or DiskSpd's XML.
+    Import(Import),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll disk import results-16d-01v-16c.log
+  plimsoll disk import a.log b.log c.log --one-run       the files are repetitions of one run
+  plimsoll disk import fio.json --target 'web01:/data' --json
+
+The file shows which tool wrote it. A file that breaks off, or whose numbers contradict each other, is refused with its line.")]
+pub struct Import {
+    /// Files with results.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Take the files as repetitions a, b, c... of one run.
+    #[arg(long)]
+    pub one_run: bool,
+    /// Name of the volume [default: the path in the file].
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// Campaign name. Other commands find and report runs by this name.
+    #[arg(long, value_name = "NAME")]
+    pub campaign: Option<String>,
+    /// Print one JSON object for each run to standard output.
+    #[arg(long)]
+    pub json: bool,
 }

@@ -1,5 +1,7 @@
 //! `plimsoll disk`: what a disk delivers, by reads and writes of a test file.
 
+mod import;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use plimsoll_engine::files;
 use plimsoll_measurement::{Subject, exit};
 
 use super::run::{self, execute_shown, present, this_machine};
-use crate::args::Disk;
+use crate::args::{Disk, DiskAction};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -18,13 +20,19 @@ use crate::signals;
 
 /// Runs a suite on the disk below a folder.
 pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let Some(path) = &options.path else {
+        return match &options.action {
+            Some(DiskAction::Import(import)) => import::import(import, settings, printer),
+            None => Err(Failure::usage("there is no folder to test").hint("plimsoll disk /var/tmp tests that one")),
+        };
+    };
     // Everything that can be wrong with the call is found before anything is touched.
     let suite = find(&options.suite)?;
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
     check_blocks(&suite, options.file.buffered)?;
     engine::choose(&options.engine)?;
-    let folder = volume::folder(&options.path)?;
+    let folder = volume::folder(path)?;
     if options.file.size.is_none() && suite.shrinks {
         let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
         parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;

@@ -316,9 +316,14 @@ pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &str
         reference: None,
         anchor: None,
         catalog_edition: None,
-        build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")),
+        build: build(),
         host: host.clone(),
     }
+}
+
+/// This program, as records name it.
+pub fn build() -> String {
+    format!("plimsoll {}", env!("CARGO_PKG_VERSION"))
 }
 
 /// This machine, as runs keep it. To be asked before the thread boards a clock, which may bind it to one CPU.

@@ -1,0 +1,144 @@
+//! A record of a run made of what another tool measured: figures with the basis *imported*, told by the same events as a run of ours.
+
+use plimsoll_bench::figures::series;
+use plimsoll_bench::figures::series::Series;
+use plimsoll_measurement::event::{Event, Kind, MAIN, PointMeasured};
+use plimsoll_measurement::run::SCHEMA_VERSION;
+use plimsoll_measurement::{AbsentFigure, Basis, Definition, Fold, Metric, Point, Repetition, RunRecord, Subject};
+
+use super::{ImportError, Imported, Tool};
+use crate::step;
+use crate::suite::{self, foreign};
+use crate::volume::SCHEME;
+
+/// What is known of the import itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Id of the run.
+    pub run_id: String,
+    /// What the volume is called, if the user says so; else its path in the file.
+    pub target: Option<String>,
+    /// When the results were written, RFC 3339 in UTC.
+    pub written_at: String,
+    /// Version of this program.
+    pub build: String,
+    /// The campaign that the run belongs to.
+    pub campaign: Option<String>,
+}
+
+/// The events of a run with these repetitions, each of which has the results of a file, and the record that they come to.
+///
+/// # Errors
+/// If the files don't have the same cells in the same order, or if a suite can't have them.
+pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Event>, RunRecord), ImportError> {
+    let refused = |problem: String| ImportError { line: None, problem };
+    let first = files.first().ok_or_else(|| refused("there is no file to import".to_owned()))?;
+    let text = foreign::of_results(tool, first);
+    if let Some(other) = files.iter().position(|file| cells(file) != cells(first)) {
+        let problem =
+            format!("file {} has other cells than the first, so they are no repetitions of one run", other + 1);
+        return Err(refused(problem));
+    }
+    let suite = suite::parse("the results", &text).map_err(refused)?;
+    let definition = step::definition(&suite).map_err(|error| refused(error.to_string()))?;
+    let repetitions: Vec<Repetition> = files
+        .iter()
+        .zip('a'..='z')
+        .map(|(file, label)| {
+            let points = file.iter().zip(&suite.cells).zip(0..).scan(0.0, |started, ((run, plan), index)| {
+                let point = point(run, index, *started);
+                *started += run.seconds;
+                Some(Point { cell: Some(plan.cell.clone()), label: Some(plan.cell.to_string()), ..point })
+            });
+            Repetition { label: label.to_string(), complete: true, points: points.collect(), ..Repetition::default() }
+        })
+        .collect();
+    if repetitions.len() < files.len() {
+        return Err(refused(format!("a run has at most 26 repetitions, not {}", files.len())));
+    }
+    let path = first.iter().find_map(|run| run.path.clone()).unwrap_or_else(|| "unknown".to_owned());
+    let begun = RunRecord {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        run_id: about.run_id.clone(),
+        test: suite.name.clone(),
+        target: format!("{SCHEME}:{}", about.target.as_ref().unwrap_or(&path)),
+        subject: Subject::Volume,
+        basis: Basis::Imported,
+        engine: tool.name().to_lowercase(),
+        clock: "real".to_owned(),
+        started_at: about.written_at.clone(),
+        campaign: about.campaign.clone(),
+        parameters: [("page_bytes".to_owned(), 4096.into())].into(),
+        definition: Definition { hash: definition.hash(), text: definition.text.clone() },
+        build: about.build.clone(),
+        warnings: warnings(tool, first),
+        ..RunRecord::default()
+    };
+    let all = series(&definition.steps, &repetitions, (4096, 1));
+    let figures: Vec<_> = all.iter().filter_map(Series::figure).collect();
+    let absent = all.iter().filter_map(|series| {
+        let reason = series.absent.clone()?;
+        Some(AbsentFigure { metric: series.metric.clone(), reason })
+    });
+    let finished = RunRecord {
+        ended_at: Some(about.written_at.clone()),
+        result: figures.first().cloned(),
+        results: figures,
+        absent: absent.collect(),
+        ..begun.clone()
+    };
+    let mut kinds = vec![Kind::Begun(Box::new(begun))];
+    for repetition in repetitions {
+        let measured =
+            |point: &Point| Kind::Point(PointMeasured { repetition: repetition.label.clone(), point: point.clone() });
+        kinds.push(Kind::Repetition(Box::new(Repetition { points: Vec::new(), ..repetition.clone() })));
+        kinds.extend(repetition.points.iter().map(measured));
+    }
+    kinds.push(Kind::Finished(Box::new(finished)));
+    let event = |(sequence, kind)| Event {
+        run_id: about.run_id.clone(),
+        source: MAIN.to_owned(),
+        sequence,
+        at: about.written_at.clone(),
+        kind,
+    };
+    let events: Vec<Event> = (0..).zip(kinds).map(event).collect();
+    let record = Fold::of(&about.run_id, events.iter().cloned()).record();
+    let record = record.ok_or_else(|| refused("the results make no run".to_owned()))?;
+    Ok((events, record))
+}
+
+/// What was done, without what came of it.
+fn cells(file: &[Imported]) -> Vec<(u32, bool, u64, u32, u32)> {
+    let cell = |run: &Imported| (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth);
+    file.iter().map(cell).collect()
+}
+
+fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
+    let bytes = run.bytes_per_second;
+    Point { index, started_seconds, seconds: run.seconds, ..Point::default() }
+        .with(Metric::Iops, run.iops)
+        .with(Metric::BytesPerS, bytes)
+        .with(Metric::Operations, (run.iops * run.seconds).round() as u64)
+        .with(Metric::LatencyUsMean, run.latency.mean_us)
+        .with(Metric::LatencyUsP50, run.latency.percentile_us(50.0))
+        .with(Metric::LatencyUsP99, run.latency.percentile_us(99.0))
+}
+
+/// What a reader has to know of results of this tool.
+fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
+    let mut all = vec![format!(
+        "{} measured this: the time of the run is that of its file, and nothing is known of the machine",
+        tool.name()
+    )];
+    if runs.iter().any(|run| !run.latency.histogram_percent.is_empty()) {
+        all.push(
+            "response times are in whole milliseconds, and a percentile is the end of the millisecond in which it lies"
+                .to_owned(),
+        );
+    }
+    if runs.iter().any(|run| run.is_direct == Some(false)) {
+        all.push("operations went through the system's cache".to_owned());
+    }
+    all
+}

@@ -1,0 +1,67 @@
+//! `plimsoll disk import`: results of other tools, as runs in the store.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use plimsoll_disk::import::{self, About, ImportError, Imported, Tool};
+use plimsoll_engine::files;
+use plimsoll_measurement::{Event, RunRecord, exit};
+
+use crate::args::Import;
+use crate::commands::run::{build, present};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Reads all files before the first is stored: a wrong one leaves nothing behind.
+pub fn import(options: &Import, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let read = options.files.iter().map(|file| Ok((file, of_file(file)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let mut runs = Vec::new();
+    if options.one_run {
+        let (file, (tool, _)) = &read[0];
+        if let Some((other, _)) = read.iter().find(|(_, (other, _))| other != tool) {
+            let message = format!("{} is of another tool than {}", other.display(), file.display());
+            return Err(Failure::usage(message).hint("leave out --one-run, and each file is a run of its own"));
+        }
+        let repetitions: Vec<Vec<Imported>> = read.iter().map(|(_, (_, runs))| runs.clone()).collect();
+        runs.push(made(options, file, *tool, &repetitions)?);
+    } else {
+        for (file, (tool, results)) in &read {
+            runs.push(made(options, file, *tool, std::slice::from_ref(results))?);
+        }
+    }
+    let store = settings.open_store()?;
+    for (events, record) in runs {
+        store.append(&events)?;
+        present(&record, options.json, printer)?;
+    }
+    Ok(exit::DONE)
+}
+
+fn of_file(file: &Path) -> Result<(Tool, Vec<Imported>), Failure> {
+    let text = files::read_text(file, import::MOST_BYTES).map_err(|error| {
+        Failure::usage(format!("cannot read {}: {error}", file.display())).hint("name a file of SQLIO, fio or DiskSpd")
+    })?;
+    import::read(&text).map_err(|error| refused(file, &error))
+}
+
+fn refused(file: &Path, error: &ImportError) -> Failure {
+    let place = error.line.map(|line| format!(":{line}")).unwrap_or_default();
+    Failure::usage(format!("{}{place}: {}", file.display(), error.problem))
+        .hint("import the file as the tool wrote it; docs/DISKS.md says what is read of it")
+}
+
+type Made = (Vec<Event>, RunRecord);
+
+fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]) -> Result<Made, Failure> {
+    let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    let written = written.and_then(|written| Timestamp::try_from(written).ok());
+    let about = About {
+        run_id: uuid::Uuid::now_v7().simple().to_string(),
+        target: options.target.clone(),
+        written_at: format!("{:.3}", written.unwrap_or(Timestamp::UNIX_EPOCH)),
+        build: build(),
+        campaign: options.campaign.clone(),
+    };
+    import::run(&about, tool, repetitions).map_err(|error| refused(file, &error))
+}
