@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_catalog::DiskChoice;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels, Moves,
@@ -65,6 +66,7 @@ impl LabDatabase {
             is_virtual: clock.kind() == "virtual",
             scale: 1,
             seed: scenario.luck,
+            choice: DiskChoice::default(),
             neighbour: true,
             file: None,
             faults: scenario.faults.clone(),

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_catalog::{
-    Access, Basis, Catalog, CatalogError, DiskLatency, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
+    Access, Basis, Catalog, CatalogError, DiskChoice, DiskLatency, DiskLevel, LabLevel, LatencyQuantiles,
+    NeighbourFigures, Sourced,
 };
 use plimsoll_engine::{Error, ErrorKind, Result, files};
 use plimsoll_hardware::{
@@ -90,7 +91,7 @@ pub struct DiskBasis {
 
 /// Finds the hardware of a target, at its scale.
 pub fn find(address: &Address) -> Result<Level> {
-    let mut level = full(&address.subject)?;
+    let mut level = full(address)?;
     if !address.neighbour {
         let disks = level.spec.devices.iter_mut().flat_map(|device| &mut device.volume.disks);
         disks.for_each(|disk| disk.neighbour = None);
@@ -101,15 +102,20 @@ pub fn find(address: &Address) -> Result<Level> {
     Ok(Level { spec: shrink(level.spec, address.scale), ..level })
 }
 
-fn full(subject: &Subject) -> Result<Level> {
-    match subject {
+fn full(address: &Address) -> Result<Level> {
+    match &address.subject {
         Subject::Level { service, level, edition } => {
             let catalog = Catalog::builtin().map_err(|error| unknown(&error))?;
             let edition = edition.as_deref();
             if catalog.disk_levels().any(|disk| disk.service.eq_ignore_ascii_case(service)) {
-                let disk = catalog.disk(service, level, edition).map_err(|error| unknown(&error))?;
+                let disk = catalog.disk(service, level, edition, address.choice).map_err(|error| unknown(&error))?;
                 let edition = catalog.disk_edition(service, Some(&disk.edition)).map_err(|error| unknown(&error))?;
-                return Ok(of_disk(disk, edition.snaps_up));
+                return Ok(of_disk(&disk, edition.snaps_up));
+            }
+            if address.choice != DiskChoice::default() {
+                let refused =
+                    "size_gib, iops and mb_per_s are for disks whose limits follow from their size or are bought apart";
+                return Err(Error::new(ErrorKind::Usage, refused).hint("plimsoll catalog aws-ebs lists some"));
             }
             let level = catalog.lab_level(service, level, edition).map_err(|error| unknown(&error))?;
             of_service(catalog, level)
