@@ -16,6 +16,7 @@
 //! place in the queue, which is the limit's backlog.
 
 mod blob;
+mod bought;
 mod bucket;
 mod client;
 mod cpu;
@@ -36,6 +37,7 @@ mod volume;
 mod way;
 
 pub use blob::{Blob, Tier};
+pub use bought::{ACCOUNT, BoughtDisk, BoughtVolume, KnownLatency, VM, known_as};
 pub use client::ClientSpec;
 pub use cpu::{CpuSpec, CpuWork};
 pub use device::{Cap, DeviceSpec};
