@@ -1,6 +1,7 @@
 //! The catalogue: editions in the order of time, and how a level is found in them.
 
 use crate::assumptions::{self, Assumptions};
+use crate::cap::{self, CapEdition};
 use crate::disk::DiskEdition;
 use crate::model::{CpuFit, Edition, Level};
 use crate::{CatalogError, disk_parse, parse};
@@ -22,15 +23,25 @@ const LAB_FILES: &[(&str, &str)] = &[("azure-sql-db.lab.toml", include_str!("../
 
 /// Disks and blobs, one edition a file.
 const DISK_FILES: &[(&str, &str)] = &[
+    ("aws-ebs.2023-05.toml", include_str!("../data/aws-ebs.2023-05.toml")),
+    ("aws-ebs.2026-11.toml", include_str!("../data/aws-ebs.2026-11.toml")),
     ("azure-managed-disk.2019-03.toml", include_str!("../data/azure-managed-disk.2019-03.toml")),
     ("azure-managed-disk.2026-08.toml", include_str!("../data/azure-managed-disk.2026-08.toml")),
+    ("azure-unmanaged-disk.2014-06.toml", include_str!("../data/azure-unmanaged-disk.2014-06.toml")),
+    ("gcp-pd.2024-08.toml", include_str!("../data/gcp-pd.2024-08.toml")),
     ("azure-sql-mi-gp.2018-12.toml", include_str!("../data/azure-sql-mi-gp.2018-12.toml")),
     ("azure-sql-mi-gp.2022-06.toml", include_str!("../data/azure-sql-mi-gp.2022-06.toml")),
     ("azure-sql-mi-gp.2026-08.toml", include_str!("../data/azure-sql-mi-gp.2026-08.toml")),
 ];
 
+/// Limits that disks share, one edition a file.
+const CAP_FILES: &[(&str, &str)] = &[
+    ("azure-vm.2026-09.toml", include_str!("../data/azure-vm.2026-09.toml")),
+    ("azure-storage-account.2014-06.toml", include_str!("../data/azure-storage-account.2014-06.toml")),
+];
+
 static BUILTIN: LazyLock<Result<Catalog, CatalogError>> =
-    LazyLock::new(|| Catalog::read(&Files { editions: FILES, lab: LAB_FILES, disks: DISK_FILES }));
+    LazyLock::new(|| Catalog::read(&Files { editions: FILES, lab: LAB_FILES, disks: DISK_FILES, caps: CAP_FILES }));
 
 /// The texts of a catalogue by kind, each as (name, TOML text).
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,6 +52,8 @@ pub struct Files<'a> {
     pub lab: &'a [(&'a str, &'a str)],
     /// Disks and blobs, one edition each.
     pub disks: &'a [(&'a str, &'a str)],
+    /// Limits that disks share, one edition each.
+    pub caps: &'a [(&'a str, &'a str)],
 }
 
 /// All editions that are known.
@@ -51,6 +64,8 @@ pub struct Catalog {
     assumptions: Vec<Assumptions>,
     /// By service, then oldest first.
     pub(crate) disks: Vec<DiskEdition>,
+    /// By service, then oldest first.
+    pub(crate) caps: Vec<CapEdition>,
 }
 
 /// A level in the edition it was found in.
@@ -87,7 +102,8 @@ impl Catalog {
         let editions = parse::editions(files.editions)?;
         let assumptions = assumptions::assumptions(files.lab, &editions)?;
         let disks = disk_parse::editions(files.disks)?;
-        Ok(Self { editions, assumptions, disks })
+        let caps = cap::editions(files.caps)?;
+        Ok(Self { editions, assumptions, disks, caps })
     }
 
     /// All editions, by service, then oldest first.

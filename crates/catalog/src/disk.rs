@@ -1,7 +1,9 @@
 //! Disks and blobs: published limits by size, in dated editions of their own.
 
 use crate::Date;
+use crate::burst::Burst;
 use crate::model::Basis;
+use crate::provisioned::Provisioned;
 use serde::Deserialize;
 use std::fmt;
 
@@ -22,8 +24,73 @@ pub struct DiskEdition {
     pub snaps_up: bool,
     /// What holds for all levels.
     pub notes: Vec<String>,
+    /// The kinds of disks, in the order of the file.
+    pub classes: Vec<DiskClass>,
     /// The levels by class, in the order of the file.
     pub levels: Vec<DiskLevel>,
+}
+
+/// A kind of disk, with what holds for all of its sizes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiskClass {
+    /// Its name: `premium-ssd`.
+    pub name: String,
+    /// What it is made of.
+    pub medium: Option<Medium>,
+    /// Whether a machine can boot from it.
+    pub os_disk: Option<bool>,
+    /// What the publisher means it for.
+    pub intended_use: Option<String>,
+    /// The most that a disk of this kind can have, where it was published.
+    pub most: Option<Most>,
+    /// What is said of its latency.
+    pub latency: Option<DiskLatency>,
+    /// The rule for disks whose limits follow from their size or are bought apart.
+    pub provisioned: Option<Provisioned>,
+    /// The day for which the numbers stand.
+    pub as_of: Date,
+    /// How the numbers are known.
+    pub basis: Basis,
+    /// The publisher.
+    pub source: String,
+    /// An I/O above this size counts as several.
+    pub io_unit_bytes: Option<u64>,
+    /// Bytes in a MB of its bandwidths: 10^6 or 2^20.
+    pub mb_bytes: u64,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// What a disk is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Medium {
+    /// Flash.
+    Ssd,
+    /// Spinning disks.
+    Hdd,
+}
+
+impl Medium {
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ssd => "SSD",
+            Self::Hdd => "HDD",
+        }
+    }
+}
+
+/// The most that a disk of a class can have.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Most {
+    /// Size in GiB.
+    pub size_gib: u64,
+    /// Operations a second.
+    pub iops: f64,
+    /// Bandwidth, in the class's MB.
+    pub mb_per_second: f64,
 }
 
 /// A disk, or a blob, that can be had.
@@ -63,30 +130,6 @@ pub struct DiskLevel {
     pub source: String,
     /// What a reader should know.
     pub notes: Vec<String>,
-}
-
-/// What a disk reaches above its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Burst {
-    /// How it is paid for.
-    pub kind: BurstKind,
-    /// Operations a second.
-    pub iops: f64,
-    /// Bandwidth, in the level's MB.
-    pub mb_per_second: f64,
-    /// How long a full bucket lasts at the full burst; absent where there is no end.
-    pub seconds: Option<f64>,
-}
-
-/// How a burst is paid for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BurstKind {
-    /// From a bucket, full at first, that fills with what is unused of the limit.
-    Credit,
-    /// With money, where switched on.
-    OnDemand,
 }
 
 /// What is said of a latency. Bounds are in milliseconds and absent where not stated.

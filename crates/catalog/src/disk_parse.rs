@@ -1,8 +1,10 @@
 //! From TOML text to editions of disks, refusing whatever breaks a rule, with file and line.
 
-use crate::disk::{Burst, BurstKind, DiskEdition, DiskLatency, DiskLevel};
+use crate::burst::{Burst, BurstKind};
+use crate::disk::{DiskClass, DiskEdition, DiskLatency, DiskLevel, Medium, Most};
 use crate::model::Basis;
 use crate::parse::{File, Problem, check_name, check_positive, check_text};
+use crate::provisioned::{Limits, Provisioned};
 use crate::{CatalogError, Date};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -34,6 +36,12 @@ struct ClassText {
     #[serde(default)]
     notes: Vec<String>,
     latency: Option<DiskLatency>,
+    medium: Option<Medium>,
+    os_disk: Option<bool>,
+    intended_use: Option<String>,
+    most: Option<Most>,
+    provisioned: Option<Provisioned>,
+    #[serde(default)]
     levels: Vec<LevelText>,
 }
 
@@ -62,18 +70,33 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<DiskEdition>, Catal
         if ![1_000_000, 1 << 20].contains(&mb_bytes) {
             file.at("mb_bytes", Err(format!("mb_bytes {mb_bytes} is neither 1000000 nor 1048576")))?;
         }
-        let mut edition =
-            DiskEdition { service, name, as_of, description, source, snaps_up, notes, levels: Vec::new() };
+        let mut edition = DiskEdition {
+            service,
+            name,
+            as_of,
+            description,
+            source,
+            snaps_up,
+            notes,
+            classes: Vec::new(),
+            levels: Vec::new(),
+        };
         let mut names = HashSet::new();
-        for (class, at) in classes.iter().zip(0..) {
-            file.at(&format!("classes.{at}"), check_class(class))?;
+        for (class, at) in classes.into_iter().zip(0..) {
+            file.at(&format!("classes.{at}"), check_class(&class))?;
             if let Some(latency) = &class.latency {
                 file.at(&format!("classes.{at}.latency"), check_latency(latency))?;
             }
+            if let Some(rule) = &class.provisioned {
+                file.at(&format!("classes.{at}.provisioned"), rule.check())?;
+            }
+            let known = disk_class(&class, mb_bytes);
             for (level, index) in class.levels.iter().zip(0..) {
                 file.at(&format!("classes.{at}.levels.{index}"), check_level(level, &mut names))?;
-                edition.levels.push(disk_level(&edition, class, level, mb_bytes));
+                let (name, aliases) = (&level.name, &level.aliases);
+                edition.levels.push(disk_level(&edition, &known, name, aliases, limits_of(level)));
             }
+            edition.classes.push(known);
         }
         editions.push(edition);
     }
@@ -81,20 +104,50 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<DiskEdition>, Catal
     Ok(editions)
 }
 
-fn disk_level(edition: &DiskEdition, class: &ClassText, level: &LevelText, mb_bytes: u64) -> DiskLevel {
+fn disk_class(class: &ClassText, mb_bytes: u64) -> DiskClass {
+    DiskClass {
+        name: class.name.clone(),
+        medium: class.medium,
+        os_disk: class.os_disk,
+        intended_use: class.intended_use.clone(),
+        most: class.most,
+        latency: class.latency.clone(),
+        provisioned: class.provisioned.clone(),
+        as_of: class.as_of,
+        basis: class.basis,
+        source: class.source.clone(),
+        io_unit_bytes: class.io_unit_kib.map(|kib| kib << 10),
+        mb_bytes,
+        notes: class.notes.clone(),
+    }
+}
+
+fn limits_of(level: &LevelText) -> Limits {
+    let &LevelText { size_min_gib, size_gib, iops, mb_per_second, burst, .. } = level;
+    Limits { size_min_gib, size_gib, iops, mb_per_second, burst }
+}
+
+/// A disk of a class with these limits.
+pub(crate) fn disk_level(
+    edition: &DiskEdition,
+    class: &DiskClass,
+    name: &str,
+    aliases: &[String],
+    limits: Limits,
+) -> DiskLevel {
     DiskLevel {
         service: edition.service.clone(),
         edition: edition.name.clone(),
         class: class.name.clone(),
-        name: level.name.clone(),
-        aliases: level.aliases.clone(),
-        size_min_bytes: level.size_min_gib.map(|gib| gib << 30),
-        size_bytes: level.size_gib << 30,
-        iops: level.iops,
-        bandwidth_mb_per_second: level.mb_per_second,
-        mb_bytes,
-        burst: level.burst,
-        io_unit_bytes: class.io_unit_kib.map(|kib| kib << 10),
+        name: name.to_owned(),
+        aliases: aliases.to_vec(),
+        size_min_bytes: limits.size_min_gib.map(|gib| gib << 30),
+        size_bytes: limits.size_gib << 30,
+        iops: limits.iops,
+        bandwidth_mb_per_second: limits.mb_per_second,
+        mb_bytes: class.mb_bytes,
+        burst: limits.burst,
+        io_unit_bytes: class.io_unit_bytes,
         latency: class.latency.clone(),
         as_of: class.as_of,
         basis: class.basis,
@@ -109,7 +162,13 @@ fn check_class(class: &ClassText) -> Result<(), Problem> {
     if class.io_unit_kib.is_some_and(|kib| !(1..=LARGEST_IO_KIB).contains(&kib)) {
         return Err(format!("io_unit_kib is not from 1 to {LARGEST_IO_KIB}"));
     }
-    Ok(())
+    if class.levels.is_empty() && class.provisioned.is_none() {
+        return Err("a class has levels, or a rule 'provisioned'".to_owned());
+    }
+    class.intended_use.as_ref().map_or(Ok(()), |text| check_text("intended_use", text))?;
+    let Some(most) = class.most else { return Ok(()) };
+    check_positive("iops of most", most.iops)?;
+    check_positive("mb_per_second of most", most.mb_per_second)
 }
 
 /// 1 GiB: more is a slip of the pen.

@@ -2,7 +2,9 @@
 
 use crate::CatalogError;
 use crate::catalog::Catalog;
-use crate::disk::{DiskEdition, DiskLevel};
+use crate::disk::{DiskClass, DiskEdition, DiskLevel};
+use crate::disk_parse::disk_level;
+use crate::provisioned::{DiskChoice, Provisioned};
 
 impl Catalog {
     /// All editions of services that sell disks, by service, then oldest first.
@@ -29,27 +31,65 @@ impl Catalog {
         })
     }
 
-    /// A disk by name or alias, case aside; without an edition, in the newest that has it.
+    /// A disk by name or alias, case aside; without an edition, in the newest that has it. Where its limits follow from its size, or are
+    /// bought apart, `choice` says what was chosen.
     ///
     /// # Errors
     /// An unknown service, edition or level, or a level that the edition lacks; each lists what there is.
-    pub fn disk(&self, service: &str, level: &str, edition: Option<&str>) -> Result<&DiskLevel, CatalogError> {
+    /// [`CatalogError::NoSuchDisk`] for what such a disk can't have.
+    pub fn disk(
+        &self,
+        service: &str,
+        level: &str,
+        edition: Option<&str>,
+        choice: DiskChoice,
+    ) -> Result<DiskLevel, CatalogError> {
         let asked = edition.map(|name| self.disk_edition(service, Some(name))).transpose()?;
         let editions = self.disk_editions_of(service)?;
-        let named = |edition: &&'_ DiskEdition| edition.levels.iter().any(|known| known.is_named(level));
-        let having: Vec<_> = editions.iter().copied().filter(named).collect();
+        let having: Vec<_> = editions.iter().copied().filter(|edition| edition.has(level)).collect();
         let Some(newest) = having.last() else {
-            let known = names(editions.iter().flat_map(|edition| &edition.levels));
+            let known = names(&editions);
             return Err(CatalogError::UnknownLevel { service: service.to_owned(), name: level.to_owned(), known });
         };
         let edition = asked.unwrap_or(newest);
-        edition.levels.iter().find(|known| known.is_named(level)).ok_or_else(|| CatalogError::NotInEdition {
-            service: service.to_owned(),
-            edition: edition.name.clone(),
-            level: level.to_owned(),
-            known: names(edition.levels.iter()),
-            elsewhere: having.iter().map(|edition| edition.name.clone()).collect(),
-        })
+        if !edition.has(level) {
+            return Err(CatalogError::NotInEdition {
+                service: service.to_owned(),
+                edition: edition.name.clone(),
+                level: level.to_owned(),
+                known: names(&[edition]),
+                elsewhere: having.iter().map(|edition| edition.name.clone()).collect(),
+            });
+        }
+        let fixed = edition.levels.iter().find(|known| known.is_named(level));
+        let ruled = edition.classes.iter().find_map(|class| class.rule(level).map(|rule| (class, rule)));
+        let refused = |problem| CatalogError::NoSuchDisk { disk: format!("{service}/{level}"), problem };
+        match (fixed, ruled) {
+            (Some(fixed), _) if choice == DiskChoice::default() => Ok(fixed.clone()),
+            (_, Some((class, rule))) => {
+                let limits = rule.limits(choice).map_err(refused)?;
+                Ok(disk_level(edition, class, &rule.name, &rule.aliases, limits))
+            }
+            _ => Err(refused("its limits are fixed, so size_gib, iops and mb_per_s can't be chosen".to_owned())),
+        }
+    }
+
+    /// A disk as people write it: `SERVICE/NAME`, with `@EDITION` and `?iops=14740&mb_per_s=313` where they are needed.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::disk`], and [`CatalogError::NoSuchDisk`] for a text of another form.
+    pub fn disk_as(&self, text: &str) -> Result<DiskLevel, CatalogError> {
+        let refused = |problem: String| CatalogError::NoSuchDisk { disk: text.to_owned(), problem };
+        let (name, query) = text.split_once('?').unwrap_or((text, ""));
+        let (name, edition) = name.rsplit_once('@').map_or((name, None), |(name, edition)| (name, Some(edition)));
+        let (service, level) =
+            name.split_once('/').ok_or_else(|| refused("a disk is written SERVICE/NAME".to_owned()))?;
+        let mut choice = DiskChoice::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            choice.set(name, value).map_err(refused)?;
+        }
+        self.disk(service, level, edition, choice)
     }
 
     /// The editions of a disk service, oldest first; never none.
@@ -65,12 +105,30 @@ impl Catalog {
     }
 }
 
+impl DiskEdition {
+    fn has(&self, name: &str) -> bool {
+        self.levels.iter().any(|known| known.is_named(name))
+            || self.classes.iter().any(|class| class.rule(name).is_some())
+    }
+}
+
+impl DiskClass {
+    /// The rule for disks of this name.
+    fn rule(&self, name: &str) -> Option<&Provisioned> {
+        self.provisioned.as_ref().filter(|rule| rule.is_named(name))
+    }
+}
+
 /// Each name once, in order.
-fn names<'a>(levels: impl Iterator<Item = &'a DiskLevel>) -> Vec<String> {
+fn names(editions: &[&DiskEdition]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for level in levels {
-        if !names.contains(&level.name) {
-            names.push(level.name.clone());
+    for edition in editions {
+        let levels = edition.levels.iter().map(|level| &level.name);
+        let rules = edition.classes.iter().filter_map(|class| class.provisioned.as_ref()).map(|rule| &rule.name);
+        for name in levels.chain(rules) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
         }
     }
     names

@@ -40,7 +40,7 @@ pub enum CatalogError {
     /// No edition of the service has such a level.
     #[error(
         "unknown level '{name}' of service '{service}'; known levels: {}{}",
-        .known.join(", "), hint(.name, .known)
+        listed(.known), hint(.name, .known)
     )]
     UnknownLevel {
         /// The service.
@@ -67,6 +67,14 @@ pub enum CatalogError {
         /// Editions that have the level, oldest first.
         elsewhere: Vec<String>,
     },
+    /// A disk can't have what was asked for.
+    #[error("{disk}: {problem}")]
+    NoSuchDisk {
+        /// Service and name.
+        disk: String,
+        /// What it can't have, and what it can.
+        problem: String,
+    },
     /// A number that the lab needs is neither in an edition nor assumed.
     #[error(
         "level '{level}' of edition '{edition}' of service '{service}' cannot be completed: nothing gives its {missing}"
@@ -84,6 +92,15 @@ pub enum CatalogError {
     /// No edition has a fit of CPU time to anchor DTU multiples on.
     #[error("no edition of the catalogue has a cpu_fit, so there is no anchor for DTU multiples")]
     NoDtuAnchor,
+}
+
+/// Names that fit into a sentence, and how many more there are.
+fn listed(known: &[String]) -> String {
+    const MOST: usize = 40;
+    match known.len().checked_sub(MOST) {
+        Some(more @ 1..) => format!("{} and {more} more", known[..MOST].join(", ")),
+        _ => known.join(", "),
+    }
 }
 
 /// `; did you mean 'S2'?` where exactly one known name is most similar and similar enough, else nothing.

@@ -4,12 +4,15 @@
 //! of a service), embedded into the program and checked as strictly as a user's file would be. Pure: no I/O, no clock.
 //!
 //! Beside the editions stand what the lab adds to them, so that each of their levels can be built ([`lab`]), and disks
-//! with their limits ([`DiskEdition`]).
+//! with their limits ([`DiskEdition`]), and limits that disks share ([`CapEdition`]).
 //!
 //! A figure is kept as it was published, with its basis and source. What is not known is absent: a statement without a
 //! number ("nearly 3 x v11") is a note, runs that disagree stand side by side and are never averaged.
 
 mod assumptions;
+mod burst;
+mod cap;
+mod caps;
 mod catalog;
 mod completion;
 mod date;
@@ -22,14 +25,18 @@ mod lab_level;
 mod limit;
 mod model;
 mod parse;
+mod provisioned;
 mod search;
 mod sourced;
 
+pub use burst::{Burst, BurstKind};
+pub use cap::{CapAt, CapClass, CapEdition, CapSize, SharedLimit};
 pub use catalog::{Catalog, Files, LevelAt};
 pub use date::Date;
-pub use disk::{Burst, BurstKind, DiskEdition, DiskLatency, DiskLevel};
+pub use disk::{DiskClass, DiskEdition, DiskLatency, DiskLevel, Medium, Most};
 pub use error::CatalogError;
 pub use lab_level::{Access, LabLevel, NeighbourFigures, Quantity};
 pub use model::{Basis, Counts, CpuFit, Dtu, Edition, Figure, Level, Metric};
+pub use provisioned::{Amount, DiskChoice, Provisioned, Share, SizedBurst};
 pub use search::Match;
 pub use sourced::{LatencyQuantiles, QuantilesMs, Sourced};

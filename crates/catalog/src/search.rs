@@ -1,7 +1,8 @@
 //! Search: from what a person types to levels and their figures.
 
+use crate::cap::CapAt;
 use crate::catalog::{Catalog, LevelAt};
-use crate::disk::DiskLevel;
+use crate::disk::{DiskClass, DiskEdition, DiskLevel};
 use crate::model::{Edition, Figure, Level};
 
 /// A level that matches, with those of its figures that do.
@@ -33,6 +34,20 @@ impl Catalog {
         self.levels().filter_map(|at| query.matches(at)).collect()
     }
 
+    /// The kinds of disks that match a query of the same form, each with its edition.
+    pub fn search_classes(&self, query: &str) -> Vec<(&DiskEdition, &DiskClass)> {
+        let query = Query::parse(query, self);
+        let classes =
+            self.disk_editions().iter().flat_map(|edition| edition.classes.iter().map(move |class| (edition, class)));
+        classes.filter(|(edition, class)| query.matches_class(edition, class)).collect()
+    }
+
+    /// The limits that disks share which match a query of the same form: `E8bds_v5`, `azure-vm/Standard_E8bds_v5`.
+    pub fn search_caps(&self, query: &str) -> Vec<CapAt<'_>> {
+        let query = Query::parse(query, self);
+        self.caps().filter(|at| query.matches_cap(*at)).collect()
+    }
+
     /// The disks that match a query of the same form, in the order of [`Catalog::disk_levels`]: `P30`,
     /// `azure-sql-mi-gp/P30@2018-12`, `premium-ssd`. Words match a level's name in full, or a part of a service,
     /// edition or class.
@@ -51,7 +66,8 @@ impl Query {
         };
         // Only a known service is one: `W/B` has a slash of its own.
         let services = catalog.editions().iter().map(|edition| &edition.service);
-        let mut services = services.chain(catalog.disk_editions().iter().map(|edition| &edition.service));
+        let services = services.chain(catalog.disk_editions().iter().map(|edition| &edition.service));
+        let mut services = services.chain(catalog.cap_editions().iter().map(|edition| &edition.service));
         let mut is_service = |name: &str| services.any(|service| service.eq_ignore_ascii_case(name));
         let (service, words) = match text.split_once('/') {
             Some((left, right)) if is_service(left.trim()) => (Some(left.trim().to_owned()), right),
@@ -72,6 +88,23 @@ impl Query {
                 || [&level.service, &level.edition, &level.class].into_iter().any(|text| contains(text, word))
         };
         self.places(&level.service, &level.edition) && self.words.iter().all(described)
+    }
+
+    fn matches_class(&self, edition: &DiskEdition, class: &DiskClass) -> bool {
+        let described = |word: &String| {
+            class.provisioned.as_ref().is_some_and(|rule| rule.is_named(word))
+                || [&edition.service, &edition.name, &class.name].into_iter().any(|text| contains(text, word))
+        };
+        self.places(&edition.service, &edition.name) && self.words.iter().all(described)
+    }
+
+    fn matches_cap(&self, CapAt { edition, class, size }: CapAt<'_>) -> bool {
+        let described = |word: &String| {
+            size.is_named(word)
+                || class.name.eq_ignore_ascii_case(word)
+                || [&edition.service, &edition.name].into_iter().any(|text| contains(text, word))
+        };
+        self.places(&edition.service, &edition.name) && self.words.iter().all(described)
     }
 
     fn matches<'a>(&self, LevelAt { edition, level }: LevelAt<'a>) -> Option<Match<'a>> {

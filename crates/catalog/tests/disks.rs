@@ -1,6 +1,6 @@
 //! Disks and blobs: the published tables, how they are found, and broken files.
 
-use plimsoll_catalog::{Basis, BurstKind, Catalog, Files};
+use plimsoll_catalog::{Basis, BurstKind, Catalog, DiskChoice, Files};
 
 const DISKS: &str = "azure-managed-disk";
 const BLOBS: &str = "azure-sql-mi-gp";
@@ -18,11 +18,12 @@ fn every_disk_has_limits_and_where_they_come_from() {
         assert!(level.iops > 0.0 && level.bandwidth_bytes_per_second() > 0.0, "{level:?}");
         assert!(level.size_bytes >= GIB && !level.source.is_empty(), "{level:?}");
         assert_eq!(level.basis, Basis::Printed);
-        let by_name = catalog().disk(&level.service, &level.name, Some(&level.edition)).unwrap();
-        assert_eq!(by_name, level);
+        let by_name = catalog().disk(&level.service, &level.name, Some(&level.edition), DiskChoice::default()).unwrap();
+        assert_eq!(&by_name, level);
     }
-    // Premium 14, Standard SSD 14, HDD 11, v2 1, Ultra 8; Standard SSD of 2019 14; files of Managed Instance 6, 6, 6.
-    assert_eq!(count, 14 + 14 + 11 + 1 + 8 + 14 + 6 + 6 + 6);
+    // Premium 14, Standard SSD 14, HDD 11, v2 1, Ultra 8; Standard SSD of 2019 14; files of Managed Instance 6, 6, 6; page blobs 2;
+    // magnetic volumes 1.
+    assert_eq!(count, 14 + 14 + 11 + 1 + 8 + 14 + 6 + 6 + 6 + 2 + 1);
 }
 
 /// Within a class a larger disk never has less.
@@ -48,33 +49,33 @@ fn spot_values_are_those_of_the_tables() {
         ("pv2", 65_536, 3_000.0, 125.0),
         ("Ultra-64", 64, 64_000.0, 10_000.0),
     ] {
-        let disk = catalog().disk(DISKS, name, None).unwrap();
+        let disk = catalog().disk(DISKS, name, None, DiskChoice::default()).unwrap();
         assert_eq!((disk.size_bytes / GIB, disk.iops, disk.bandwidth_mb_per_second), (gib, iops, mb), "{name}");
     }
-    let p20 = catalog().disk(DISKS, "P20", None).unwrap();
+    let p20 = catalog().disk(DISKS, "P20", None, DiskChoice::default()).unwrap();
     let burst = p20.burst.expect("P20 bursts");
     assert_eq!((burst.kind, burst.iops, burst.seconds), (BurstKind::Credit, 3_500.0, Some(1_800.0)));
     assert_eq!(p20.burst_bytes_per_second(), Some(170e6));
     assert_eq!(p20.to_string(), "512 GiB, 2300 IOPS, 150 MB/s, burst 3500 IOPS and 170 MB/s for 30 min");
-    let p30 = catalog().disk(DISKS, "P30", None).unwrap();
+    let p30 = catalog().disk(DISKS, "P30", None, DiskChoice::default()).unwrap();
     assert_eq!(p30.to_string(), "1024 GiB, 5000 IOPS, 200 MB/s, burst 30000 IOPS and 1000 MB/s on demand");
     assert_eq!(p30.io_unit_bytes, Some(256 * 1024));
     let latency = p30.latency.as_ref().expect("a claim");
     assert_eq!((latency.claim.as_str(), latency.measured_write_ms), ("single-digit milliseconds", Some(2.0)));
-    let hdd = catalog().disk(DISKS, "S4", None).unwrap().latency.clone().expect("a claim");
+    let hdd = catalog().disk(DISKS, "S4", None, DiskChoice::default()).unwrap().latency.clone().expect("a claim");
     assert_eq!((hdd.read_ms_high, hdd.write_ms_high, hdd.read_ms_low), (Some(20.0), Some(10.0), None));
 }
 
 /// The same name in another year, and MB that are not the same.
 #[test]
 fn editions_keep_the_limits_of_their_time() {
-    let e1 = |edition| catalog().disk(DISKS, "E1", edition).unwrap();
+    let e1 = |edition| catalog().disk(DISKS, "E1", edition, DiskChoice::default()).unwrap();
     assert_eq!((e1(Some("2019-03")).iops, e1(None).iops), (120.0, 500.0));
     assert!((e1(Some("2019-03")).bandwidth_bytes_per_second() - 25.0 * 1_048_576.0).abs() < 1e-6);
     assert!((e1(None).bandwidth_bytes_per_second() - 60e6).abs() < 1e-6);
     assert_eq!(catalog().disk_edition(BLOBS, None).unwrap().name, "2026-08");
     // Only the table of 2018 names the blobs.
-    assert_eq!(catalog().disk(BLOBS, "P30", None).unwrap().edition, "2018-12");
+    assert_eq!(catalog().disk(BLOBS, "P30", None, DiskChoice::default()).unwrap().edition, "2018-12");
 }
 
 /// Reference 3.11-6, as far as the blob has stated limits; bounds belong to the lower level.
@@ -99,10 +100,13 @@ fn a_file_snaps_up_to_the_next_blob() {
 
 #[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
-    let error = |service, level, edition| catalog().disk(service, level, edition).unwrap_err().to_string();
+    let error = |service, level, edition| {
+        catalog().disk(service, level, edition, DiskChoice::default()).unwrap_err().to_string()
+    };
     assert_eq!(
         error("azure-managed-disks", "P30", None),
-        "unknown service 'azure-managed-disks'; known services: azure-managed-disk, azure-sql-mi-gp; \
+        "unknown service 'azure-managed-disks'; known services: aws-ebs, azure-managed-disk, azure-sql-mi-gp, \
+         azure-unmanaged-disk, gcp-pd; \
          did you mean 'azure-managed-disk'?"
     );
     assert_eq!(
@@ -198,7 +202,109 @@ fn broken_files_are_refused_with_their_line() {
     assert_eq!(error, "your.toml:2: duplicate edition '2020-01' of service 'cloud-disk'");
     let good = read(&[("my.toml", GOOD)]).unwrap();
     assert_eq!(
-        good.disk("cloud-disk", "p1", None).unwrap().to_string(),
+        good.disk("cloud-disk", "p1", None, DiskChoice::default()).unwrap().to_string(),
         "4 GiB, 120 IOPS, 25 MB/s, burst 500 IOPS and 50 MB/s for 1 min"
     );
+}
+
+fn asked(service: &str, name: &str, choice: DiskChoice) -> Result<(f64, f64), String> {
+    let disk = catalog().disk(service, name, None, choice).map_err(|error| error.to_string())?;
+    Ok((disk.iops, disk.bandwidth_mb_per_second))
+}
+
+fn gib(size_gib: u64) -> DiskChoice {
+    DiskChoice { size_gib: Some(size_gib), ..DiskChoice::default() }
+}
+
+/// The published tables that the rules come from.
+#[test]
+fn limits_that_follow_from_the_size_are_those_of_the_tables() {
+    let gp2 = |size| catalog().disk("aws-ebs", "gp2", None, gib(size)).unwrap();
+    for (size, iops, seconds) in
+        [(33, 100.0, 1862.0), (100, 300.0, 2000.0), (334, 1002.0, 2703.0), (750, 2250.0, 7200.0)]
+    {
+        let (disk, rounded) = (gp2(size), |burst: f64| burst.round());
+        assert!((disk.iops - iops).abs() < 1e-9, "{size}");
+        assert_eq!(disk.burst.and_then(|burst| burst.seconds).map(rounded), Some(seconds), "{size}");
+        assert_eq!(disk.burst.map(|burst| burst.iops), Some(3000.0));
+    }
+    assert_eq!((gp2(1000).burst, gp2(5334).iops, gp2(170).bandwidth_mb_per_second), (None, 16_000.0, 128.0));
+    assert_eq!((gp2(171).bandwidth_mb_per_second, gp2(171).iops), (250.0, 513.0));
+    for (tib, base, burst) in [(1, 40.0, 250.0), (2, 80.0, 500.0), (12, 480.0, 500.0)] {
+        let disk = catalog().disk("aws-ebs", "st1", None, gib(tib * 1024)).unwrap();
+        assert_eq!((disk.bandwidth_mb_per_second, disk.burst.unwrap().mb_per_second), (base, burst), "{tib} TiB");
+    }
+    assert_eq!(asked("aws-ebs", "st1", gib(13 * 1024)), Ok((500.0, 500.0)));
+    assert_eq!(asked("gcp-pd", "pd-ssd", gib(100)), Ok((9_000.0, 288.0)));
+    let io1 = |iops, size_gib| {
+        asked("aws-ebs", "io1", DiskChoice { size_gib: Some(size_gib), iops: Some(iops), ..DiskChoice::default() })
+    };
+    assert_eq!((io1(32_000.0, 1280), io1(48_000.0, 1280)), (Ok((32_000.0, 500.0)), Ok((48_000.0, 750.0))));
+}
+
+#[test]
+fn what_is_bought_apart_is_held_to_its_bounds() {
+    let of = |iops, mb_per_second, size_gib| {
+        asked(DISKS, "PV2", DiskChoice { iops: Some(iops), mb_per_second: Some(mb_per_second), size_gib })
+    };
+    // The disk of the reference's insert test.
+    assert_eq!(of(14_740.0, 313.0, None), Ok((14_740.0, 313.0)));
+    assert_eq!(asked(DISKS, "PV2", DiskChoice::default()), Ok((3_000.0, 125.0)));
+    let message = |answer: Result<(f64, f64), String>| answer.unwrap_err();
+    assert_eq!(
+        message(of(14_740.0, 313.0, Some(6))),
+        "azure-managed-disk/PV2: iops 14740 is not from 3000 to 3000, which a disk of 6 GiB may have"
+    );
+    assert!(message(of(3_000.0, 2_000.0, None)).contains("mb_per_s 2000 is not from 125 to 750"));
+    assert!(message(of(f64::NAN, 125.0, None)).contains("iops NaN is not"));
+    assert!(
+        message(asked("aws-ebs", "gp2", DiskChoice::default()))
+            .ends_with("the limits follow from the size: ?size_gib=1024")
+    );
+    assert!(message(asked("aws-ebs", "gp2", gib(0))).contains("size_gib 0 is not from 1 to 16384"));
+    let choose = DiskChoice { iops: Some(5_000.0), ..gib(100) };
+    assert!(message(asked("aws-ebs", "gp2", choose)).contains("iops can't be chosen: a disk of 100 GiB has 300"));
+    assert!(message(asked(DISKS, "P30", gib(100))).contains("its limits are fixed"));
+    assert!(message(asked(DISKS, "Ultra", gib(100))).contains("iops has to be chosen, from 100 to 100000"));
+    // The newest edition has gp3 alone, with other bounds.
+    let gp3 = DiskChoice { iops: Some(20_000.0), ..gib(100) };
+    assert_eq!(asked("aws-ebs", "gp3", gp3), Ok((20_000.0, 125.0)));
+    assert!(catalog().disk("aws-ebs", "gp3", Some("2023-05"), gp3).unwrap_err().to_string().contains("to 16000"));
+}
+
+#[test]
+fn machines_and_accounts_have_limits_that_disks_share() {
+    let size = |name| catalog().cap("azure-vm", name).unwrap().size;
+    let e8 = size("e8bds_v5");
+    assert_eq!((e8.cpus, e8.memory_gib, e8.data_disks), (Some(8), Some(64.0), Some(16)));
+    let limit = |class| e8.limit_of(class).map(|limit| (limit.iops, limit.mb_per_second));
+    // Those of the reference's insert test.
+    assert_eq!(limit("premium-ssd-v2"), Some((44_200.0, Some(1_200.0))));
+    assert_eq!(limit("premium-ssd"), Some((33_000.0, Some(930.0))));
+    let account = catalog().cap("azure-storage-account", "standard").unwrap().size;
+    assert_eq!(account.limit_of("standard").map(|limit| limit.iops), Some(20_000.0));
+    let unknown = |service, name| catalog().cap(service, name).unwrap_err().to_string();
+    assert!(unknown("azure-vm", "Standard_E8bds_v55").ends_with("more; did you mean 'Standard_E8bds_v5'?"));
+    assert!(unknown("azure-vms", "E8").contains("known services: azure-storage-account, azure-vm"));
+    let mut names: Vec<_> = catalog().caps().map(|at| (&at.edition.name, &at.size.name)).collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn a_disk_is_written_with_what_is_wanted_of_it() {
+    let written = |text| catalog().disk_as(text).map_err(|error| error.to_string());
+    let disk = written("azure-managed-disk/PV2@2026-08?iops=14740&mb_per_s=313").unwrap();
+    assert_eq!((disk.iops, disk.bandwidth_mb_per_second, disk.edition.as_str()), (14_740.0, 313.0, "2026-08"));
+    assert_eq!(written("azure-managed-disk/P30").map(|disk| disk.name), Ok("P30".to_owned()));
+    for (text, problem) in [
+        ("P30", "written SERVICE/NAME"),
+        ("aws-ebs/gp2?size=1", "'size' is none of size_gib, iops, mb_per_s"),
+        ("aws-ebs/gp2?size_gib=-1", "size_gib can't be '-1'"),
+        ("azure-managed-disk/PV2?iops=inf", "iops can't be 'inf'"),
+    ] {
+        assert!(written(text).unwrap_err().contains(problem), "{text}");
+    }
 }

@@ -16,7 +16,9 @@
 //! place in the queue, which is the limit's backlog.
 
 mod blob;
+mod bought;
 mod bucket;
+mod ceilings;
 mod client;
 mod cpu;
 mod device;
@@ -36,6 +38,7 @@ mod volume;
 mod way;
 
 pub use blob::{Blob, Tier};
+pub use bought::{ACCOUNT, BoughtDisk, BoughtVolume, KnownLatency, VM, known_as};
 pub use client::ClientSpec;
 pub use cpu::{CpuSpec, CpuWork};
 pub use device::{Cap, DeviceSpec};

@@ -9,14 +9,16 @@
 //! | `neighbour` | `on`, `off`: whether others disturb a level that is known to be disturbed | `on` |
 //! | `file` | a path: files of our own go beside it and stay where data is kept | a temporary folder |
 //! | `fault` | see [`Fault::FORMS`]; several with commas between | none |
+//! | `size_gib`, `iops`, `mb_per_s` | what is wanted of a disk whose limits follow from its size or are bought apart | as the disk has it |
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_catalog::DiskChoice;
 use plimsoll_engine::{Error, ErrorKind, Result};
 
 use crate::fault::Fault;
 
-const OPTIONS: [&str; 6] = ["clock", "scale", "seed", "neighbour", "file", "fault"];
+const OPTIONS: [&str; 9] = ["clock", "scale", "seed", "neighbour", "file", "fault", "size_gib", "iops", "mb_per_s"];
 
 const LARGEST_SCALE: u64 = 4096;
 
@@ -44,6 +46,8 @@ pub struct Address {
     pub scale: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// What is wanted of a disk.
+    pub choice: DiskChoice,
     /// Whether others disturb a level.
     pub neighbour: bool,
     /// Where files go; a temporary folder if `None`.
@@ -62,6 +66,7 @@ impl Address {
             is_virtual: true,
             scale: 64,
             seed: 1,
+            choice: DiskChoice::default(),
             neighbour: true,
             file: None,
             faults: Vec::new(),
@@ -94,6 +99,7 @@ impl Address {
                     .ok_or_else(|| wrong("1, or 1/N with N up to 4096"))?;
             }
             "seed" => self.seed = value.parse().map_err(|_| wrong("a whole number"))?,
+            _ if DiskChoice::NAMES.contains(&name) => self.choice.set(name, value).map_err(usage)?,
             "neighbour" => self.neighbour = either("on", "off")?,
             "file" if value.is_empty() => return Err(wrong("a path")),
             "file" => self.file = Some(PathBuf::from(value)),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_catalog::DiskChoice;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels, Moves,
@@ -15,7 +16,6 @@ use plimsoll_sqlite::SqliteDatabase;
 use plimsoll_sqlite::modelled::Modelled;
 
 use crate::address::{Address, Subject};
-use crate::ceilings;
 use crate::fault::Faults;
 use crate::fingerprint;
 use crate::home::Home;
@@ -65,6 +65,7 @@ impl LabDatabase {
             is_virtual: clock.kind() == "virtual",
             scale: 1,
             seed: scenario.luck,
+            choice: DiskChoice::default(),
             neighbour: true,
             file: None,
             faults: scenario.faults.clone(),
@@ -268,7 +269,7 @@ impl Telemetry for LabDatabase {
     /// Those of the level in effect.
     fn ceilings(&self) -> Vec<Ceiling> {
         let state = self.hardware.server.state();
-        ceilings::of(&state.spec, state.file_bytes(), self.description.scale)
+        state.spec.ceilings("the lab's hardware, ", state.file_bytes(), self.description.scale)
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_catalog::{
-    Access, Basis, Catalog, CatalogError, DiskLatency, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
+    Access, Basis, Catalog, CatalogError, DiskChoice, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
 };
 use plimsoll_engine::{Error, ErrorKind, Result, files};
 use plimsoll_hardware::{
-    Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, Neighbour, Origin, Rate, Role,
-    Spec,
+    BoughtDisk, CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, Neighbour, Origin, Role,
+    Spec, known_as,
 };
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{LimitBasis, LimitScope, Provenance};
@@ -55,9 +55,6 @@ const DISK_MEMORY_BYTES: u64 = 8 << 30;
 /// Where that comes from.
 const NO_MEMORY: &str = "a disk has none";
 
-/// Mean latency of a disk of which none is stated, in ms.
-const ASSUMED_DISK_MS: f64 = 5.0;
-
 /// Hardware with where its numbers come from.
 #[derive(Debug, Clone)]
 pub struct Level {
@@ -90,7 +87,7 @@ pub struct DiskBasis {
 
 /// Finds the hardware of a target, at its scale.
 pub fn find(address: &Address) -> Result<Level> {
-    let mut level = full(&address.subject)?;
+    let mut level = full(address)?;
     if !address.neighbour {
         let disks = level.spec.devices.iter_mut().flat_map(|device| &mut device.volume.disks);
         disks.for_each(|disk| disk.neighbour = None);
@@ -101,15 +98,20 @@ pub fn find(address: &Address) -> Result<Level> {
     Ok(Level { spec: shrink(level.spec, address.scale), ..level })
 }
 
-fn full(subject: &Subject) -> Result<Level> {
-    match subject {
+fn full(address: &Address) -> Result<Level> {
+    match &address.subject {
         Subject::Level { service, level, edition } => {
             let catalog = Catalog::builtin().map_err(|error| unknown(&error))?;
             let edition = edition.as_deref();
             if catalog.disk_levels().any(|disk| disk.service.eq_ignore_ascii_case(service)) {
-                let disk = catalog.disk(service, level, edition).map_err(|error| unknown(&error))?;
+                let disk = catalog.disk(service, level, edition, address.choice).map_err(|error| unknown(&error))?;
                 let edition = catalog.disk_edition(service, Some(&disk.edition)).map_err(|error| unknown(&error))?;
-                return Ok(of_disk(disk, edition.snaps_up));
+                return Ok(of_disk(&disk, edition.snaps_up));
+            }
+            if address.choice != DiskChoice::default() {
+                let refused =
+                    "size_gib, iops and mb_per_s are for disks whose limits follow from their size or are bought apart";
+                return Err(Error::new(ErrorKind::Usage, refused).hint("plimsoll catalog aws-ebs lists some"));
             }
             let level = catalog.lab_level(service, level, edition).map_err(|error| unknown(&error))?;
             of_service(catalog, level)
@@ -240,44 +242,10 @@ fn origins_of(level: &LabLevel) -> Vec<Origin> {
     origins
 }
 
-/// What the catalogue prints is published.
-const fn known_as(basis: Basis) -> LimitBasis {
-    match basis {
-        Basis::Printed => LimitBasis::Published,
-        Basis::Derived => LimitBasis::Derived,
-        Basis::Assumed => LimitBasis::Assumed,
-    }
-}
-
 /// A disk of a cloud: database and log each on one of its own, memory as assumed, CPU without limit. Where the size of a file
 /// decides which disk it gets, the limits are those of the file.
 fn of_disk(disk: &DiskLevel, is_of_a_file: bool) -> Level {
-    let burst = |base: f64, peak: Option<f64>| {
-        let base = Rate::per_second(base)?;
-        let seconds = disk.burst.as_ref().and_then(|burst| burst.seconds);
-        let peak = peak.and_then(Rate::per_second).filter(|peak| *peak > base);
-        let burst =
-            peak.zip(seconds).map(|(peak, seconds)| Burst::lasting(base, peak, Duration::from_secs_f64(seconds)));
-        Some(Limit { rate: base, burst })
-    };
-    let limits = Limits {
-        iops: burst(disk.iops, disk.burst.as_ref().map(|burst| burst.iops)),
-        bandwidth: burst(disk.bandwidth_bytes_per_second(), disk.burst_bytes_per_second()),
-        ..Limits::default()
-    };
-    let [(read_ms, read_basis, read_rule), (write_ms, write_basis, write_rule)] = disk_latencies(disk.latency.as_ref());
-    let spread = |ms: f64| {
-        // As parts of the mean: the shape that the tiers are given too. The mean of these is 1.02.
-        let quantiles = [(0.0, 0.5), (0.5, 0.86), (0.9, 1.4), (0.99, 2.6), (1.0, 7.0)];
-        Latency::Quantiles(quantiles.map(|(share, of)| (share, Duration::from_secs_f64(ms * of / 1e3))).to_vec())
-    };
-    let device = Disk {
-        limits,
-        read_latency: spread(read_ms),
-        write_latency: spread(write_ms),
-        largest_io_bytes: disk.io_unit_bytes.unwrap_or(plimsoll_hardware::LARGEST_IO_BYTES),
-        ..Disk::default()
-    };
+    let BoughtDisk { disk: device, read, write } = BoughtDisk::of(disk);
     let name = format!("{}/{}@{}", disk.service, disk.name, disk.edition);
     let scope = Some(if is_of_a_file { LimitScope::File } else { LimitScope::Device });
     let published = Provenance {
@@ -299,32 +267,14 @@ fn of_disk(disk: &DiskLevel, is_of_a_file: bool) -> Level {
     let provenance = BTreeMap::from([
         ("iops limit".to_owned(), format!("{} ({basis}: {})", disk.iops, disk.source)),
         ("bandwidth limit".to_owned(), format!("{bandwidth:.2} MB/s ({basis}: {})", disk.source)),
-        ("read latency".to_owned(), format!("{read_ms} ms ({read_rule})")),
-        ("write latency".to_owned(), format!("{write_ms} ms ({write_rule})")),
+        ("read latency".to_owned(), format!("{} ms ({})", read.ms, read.rule)),
+        ("write latency".to_owned(), format!("{} ms ({})", write.ms, write.rule)),
         ("memory limit".to_owned(), "8 GiB (assumed: a disk has none)".to_owned()),
         ("cpu".to_owned(), "without limit (assumed: a disk has none)".to_owned()),
     ]);
-    let known = DiskBasis { limits: disk.basis, read_latency: read_basis, write_latency: write_basis };
+    let known = DiskBasis { limits: disk.basis, read_latency: read.basis, write_latency: write.basis };
     let (edition, edition_date) = (Some(disk.edition.clone()), Some(disk.as_of.to_string()));
     Level { spec, name, edition, edition_date, published: None, disk: Some(known), provenance }
-}
-
-/// Mean latencies of reads and of writes in ms, each with how it is known. What is not stated of one is taken from the
-/// other.
-fn disk_latencies(stated: Option<&DiskLatency>) -> [(f64, Basis, &'static str); 2] {
-    let middle = |low: Option<f64>, high: Option<f64>| {
-        Some((f64::midpoint(low?, high?), Basis::Derived, "derived: the middle of what is stated"))
-    };
-    let read = stated.and_then(|latency| middle(latency.read_ms_low, latency.read_ms_high));
-    let measured = stated.and_then(|latency| Some((latency.measured_write_ms?, Basis::Printed, "measured")));
-    let write = measured.or_else(|| stated.and_then(|latency| middle(latency.write_ms_low, latency.write_ms_high)));
-    let from = |other: Option<(f64, Basis, &'static str)>, rule| {
-        other.map_or((ASSUMED_DISK_MS, Basis::Assumed, "assumed"), |(ms, ..)| (ms, Basis::Assumed, rule))
-    };
-    [
-        read.unwrap_or_else(|| from(write, "assumed: as for writes")),
-        write.unwrap_or_else(|| from(read, "assumed: as for reads")),
-    ]
 }
 
 fn latency(quantiles: &LatencyQuantiles) -> Latency {
@@ -337,28 +287,5 @@ fn neighbour(figures: &NeighbourFigures) -> Neighbour {
     Neighbour::TwoState {
         rates: [figures.low_factor, figures.high_factor],
         dwell: [dwell(figures.low_dwell_seconds), dwell(figures.high_dwell_seconds)],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_latency_that_nobody_stated_is_assumed() {
-        let stated = |read: Option<f64>, measured_write_ms| DiskLatency {
-            claim: "low".to_owned(),
-            read_ms_low: read,
-            read_ms_high: read,
-            write_ms_low: None,
-            write_ms_high: None,
-            measured_write_ms,
-            measured_source: None,
-        };
-        let known = |latency: Option<&DiskLatency>| disk_latencies(latency).map(|(ms, basis, _)| (ms, basis));
-        let [nothing, read, both] = [None, Some(stated(Some(3.0), None)), Some(stated(Some(3.0), Some(4.0)))];
-        assert_eq!(known(nothing.as_ref()), [(5.0, Basis::Assumed); 2]);
-        assert_eq!(known(read.as_ref()), [(3.0, Basis::Derived), (3.0, Basis::Assumed)]);
-        assert_eq!(known(both.as_ref()), [(3.0, Basis::Derived), (4.0, Basis::Printed)]);
     }
 }

@@ -3,7 +3,6 @@
 //! of it runs in real or in virtual time. `docs/LAB.md` says what is modelled, what is left out, and how exact it is.
 
 mod address;
-mod ceilings;
 mod charge;
 mod checkpoint;
 mod checkpointer;

@@ -370,7 +370,7 @@ pub struct Clean {
 
 #[derive(Debug, Args)]
 pub struct Catalog {
-    /// Level, disk, edition, service or metric: S2, P30, S2@v12-ga-2015-01, basic, read [default: everything].
+    /// Level, disk, machine, edition, service or metric: S2, P30, E8bds_v5, S2@v12-ga-2015-01, read [default: everything].
     #[arg(default_value = "")]
     pub query: String,
 }

@@ -44,6 +44,15 @@ fn the_catalogue_answers_and_names_what_it_has() {
     assert!(said.out.contains("azure-sql-db/S2@v12-ga-2015-01") && said.out.contains("printed"), "{}", said.out);
     assert!(scene.say(&["catalog", "P2"]).out.contains("at 100 % instead of 70 %: 27,857 MB/min"));
     scene.say(&["catalog", "S99"]).failed(2, &["S99", "editions are"]);
+    let kinds = scene.say(&["catalog"]).out;
+    for kind in ["65,536      400,000       10,000", "backup, rare", "aws-ebs/gp2"] {
+        assert!(kinds.contains(kind), "{kind}: {kinds}");
+    }
+    let bought = scene.say(&["catalog", "azure-managed-disk/PV2?iops=14740&mb_per_s=313"]);
+    assert!(bought.out.contains("14740 IOPS, 313 MB/s") && bought.out.contains("0.6 ms for a write"), "{bought:?}");
+    assert!(scene.say(&["catalog", "E8bds_v5"]).out.contains("44200 IOPS and 1200 MB/s"));
+    assert!(scene.say(&["catalog", "gp2"]).out.contains("has 3 IOPS for each GiB (at least 100, at most 16000)"));
+    scene.say(&["catalog", "aws-ebs/gp2?iops=5"]).failed(2, &["the limits follow from the size", "?size_gib=1024"]);
 }
 
 #[test]

@@ -97,8 +97,8 @@ pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, 
         // A right with a name of its own is one that other makers' servers know as well.
         let elsewhere = || {
             let right = known.remedy(product, user);
-            let right = if right.starts_with("GRANT ") { format!(": there {right}") } else { String::new() };
-            format!("this server lacks it, or the user the right to it{right}")
+            let right = if right.starts_with("GRANT ") { format!(": {right} gives it") } else { String::new() };
+            format!("this server lacks it, or the user lacks the right to it{right}")
         };
         let remedy = Some(if is_microsoft { known.remedy(product, user) } else { elsewhere() });
         Capability {

@@ -123,7 +123,7 @@ impl Connector {
             trust_server_certificate: location.trust_server_certificate,
             host_name_in_certificate: location.host_name_in_certificate,
             server_certificate: location.server_certificate,
-            connect_timeout_s: location.connect_timeout_s.filter(|seconds| *seconds > 0).unwrap_or(CONNECT_TIMEOUT_S),
+            connect_timeout_s: location.connect_timeout_s.unwrap_or(CONNECT_TIMEOUT_S),
             command_timeout_s: location.command_timeout_s,
             packet_size: location.packet_size.unwrap_or(PACKET_SIZE),
             multi_subnet_failover: location.multi_subnet_failover,

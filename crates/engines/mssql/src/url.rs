@@ -170,7 +170,13 @@ impl Location {
             Some("trustservercertificate") => self.trust_server_certificate = flag(name, &value)?,
             Some("hostnameincertificate") => self.host_name_in_certificate = Some(value),
             Some("servercertificate") => self.server_certificate = Some(value),
-            Some("connecttimeout") => self.connect_timeout_s = Some(number(name, &value)?),
+            Some("connecttimeout") => match number(name, &value)? {
+                0 => {
+                    return Err(usage("a log-in without a limit of time (0) is not made")
+                        .hint("connectTimeout takes seconds from 1; without it a log-in has 15"));
+                }
+                seconds => self.connect_timeout_s = Some(seconds),
+            },
             Some("commandtimeout") => self.command_timeout_s = number(name, &value)?,
             Some("packetsize") => {
                 let size = number(name, &value)?;

@@ -45,12 +45,22 @@ fn figures(measured: &Measured<'_>) -> Vec<Series> {
         1e3 * seconds(repetition) / inserted.max(1) as f64
     };
     let share = |repetition: &&Repetition| log_wait_percent(&repetition.waits);
+    let waits: Vec<f64> = repetitions.iter().filter_map(share).collect();
+    let unseen = || "the server does not show what the session waited for".to_owned();
     let figures = [
         Series::new("insert_time", "s", repetitions.iter().map(seconds).collect()),
         Series::new("insert_latency", "ms", repetitions.iter().map(each).collect()),
-        Series::new("log_wait_share", "%", repetitions.iter().filter_map(share).collect()),
+        Series { absent: waits.is_empty().then(unseen), ..Series::new("log_wait_share", "%", waits) },
     ];
-    figures.into_iter().chain(latencies(repetitions)).collect()
+    let single = repetitions.iter().flat_map(|repetition| &repetition.requests).any(|kind| kind.times.count > 0);
+    let untimed = |series: Series| match series.absent {
+        Some(_) if !single => Series {
+            absent: Some("the loop ran in the server, which times no single insert: --set loop=client does".to_owned()),
+            ..series
+        },
+        _ => series,
+    };
+    figures.into_iter().chain(latencies(repetitions).map(untimed)).collect()
 }
 
 struct Commits;

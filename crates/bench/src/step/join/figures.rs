@@ -7,6 +7,9 @@ use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 
 use crate::figures::series::Series;
 
+/// How many times as long as one session several may take for a join before that is told: on a quota of CPU they take as long.
+const SLOWER: f64 = 1.2;
+
 /// Millions of row pairs a second at the largest N that every repetition has: for the whole machine, then for one
 /// session.
 pub(super) fn join(repetitions: &[Vec<&Point>]) -> Vec<Series> {
@@ -51,8 +54,17 @@ fn join_at(repetitions: &[Vec<&Point>], metric: &'static str, sessions: u64, run
         .iter()
         .filter(|point| point.get(Metric::CpuPercent).is_some_and(|percent| percent < LOW_CPU_PERCENT))
         .count();
-    let doubt =
-        (2 * idle > points.len()).then(|| "the CPUs were not fully used: something else bound the join".to_owned());
+    let alone =
+        |point: &&Point| point.count(Metric::Sessions) == Some(1) && point.count(Metric::JoinRows) == Some(rung);
+    let alone =
+        repetitions.iter().flatten().copied().filter(alone).map(|point| point.seconds).fold(f64::INFINITY, f64::min);
+    let doubt = if 2 * idle > points.len() {
+        Some("the CPUs were not fully used: something else bound the join".to_owned())
+    } else {
+        // Where one session did all of the work faster than several did their parts of it.
+        let slower = points.iter().all(|point| point.seconds > SLOWER * alone);
+        slower.then(|| format!("one session alone was faster than {sessions}: something other than CPU bound the join"))
+    };
     let mut note = format!("at N = {rung}, {sessions} session{}", if sessions == 1 { "" } else { "s" });
     if let Some(doubt) = &doubt {
         note = format!("{note}; {doubt}");
@@ -103,5 +115,20 @@ mod tests {
         let made: Vec<_> = made.iter().filter_map(Series::figure).collect();
         assert_eq!((made[0].metric.as_str(), made[0].value), ("join_rate", 2.0));
         assert_eq!((made[1].metric.as_str(), made[1].value), ("join_rate_single", 1.0));
+        assert!(made.iter().all(|figure| figure.note.as_deref().is_some_and(|note| !note.contains("faster"))));
+    }
+
+    #[test]
+    fn several_sessions_that_are_slower_than_one_are_no_whole_machine() {
+        let rung = |sessions: u64, seconds: f64| {
+            Point { seconds, ..Point::default() }.with(Metric::JoinRows, 500).with(Metric::Sessions, sessions)
+        };
+        let rungs = [rung(8, 2.4), rung(1, 0.03)];
+        let made = join(&[rungs.iter().collect()]);
+        assert_eq!(
+            made[0].doubt.as_deref(),
+            Some("one session alone was faster than 8: something other than CPU bound the join")
+        );
+        assert_eq!(made[1].doubt, None);
     }
 }

@@ -121,7 +121,7 @@ impl Measure for Join {
         let Context { target, parameters, keep, .. } = context;
         let mut workers = Workers::open(target, if self.in_parallel { 1 } else { self.sessions })?;
         workers.in_parallel = self.in_parallel;
-        workers.warm(parameters.count("rows"))?;
+        workers.warm(keep.time.clock, parameters.count("rows"))?;
         let mut probe = Probe::new(target.database);
         let stop_after = parameters.duration("stop_after").as_secs_f64();
         let (mut single, mut whole) = (true, self.sessions > 1);
@@ -185,7 +185,7 @@ fn find_sessions(target: &Target<'_>, keep: &mut Keep<'_>) -> Result<u64> {
     let mut sessions = 1;
     while sessions <= MOST_SESSIONS {
         let mut workers = Workers::open(target, sessions)?;
-        workers.warm(PROBE_ROWS)?;
+        workers.warm(keep.time.clock, PROBE_ROWS)?;
         let mut shortest = f64::INFINITY;
         for _ in 0..3 {
             target.interrupt.check()?;
@@ -199,9 +199,13 @@ fn find_sessions(target: &Target<'_>, keep: &mut Keep<'_>) -> Result<u64> {
         sessions *= 2;
     }
     let found = best.map_or(1, |(sessions, _)| sessions);
-    keep.warn(format!(
-        "the server's CPUs can't be counted from here; {found} sessions were the most that still shortened a join"
-    ));
+    keep.warn(match found {
+        1 => "the server does not say how many CPUs it has; two sessions did not shorten a join, so one makes it".to_owned(),
+        found => format!(
+            "the server does not say how many CPUs it has; more than {found} sessions did not shorten a join, so it is split over \
+             these"
+        ),
+    });
     Ok(found)
 }
 

@@ -11,6 +11,9 @@ use crate::step::context::{Keep, Target};
 use crate::step::kind::{contradiction, unfinished};
 use crate::step::probe::Probe;
 
+/// Rows of the join that each session makes before it is timed.
+const WARM_ROWS: u64 = 200;
+
 pub(super) struct Workers {
     pub sessions: Vec<(Box<dyn Session>, CancelGuard)>,
     /// True if a session counts the CPU of its own thread, as engines within our process do.
@@ -54,8 +57,9 @@ impl Workers {
         Ok(Self { sessions, count_cpu: false, in_parallel: false })
     }
 
-    /// Reads the table in every session, so that it is in whatever cache a session has.
-    pub fn warm(&mut self, rows: u64) -> Result<()> {
+    /// Reads the table in every session, so that it is in whatever cache a session has, and makes a small join: the first one of a
+    /// session may take long for its plan alone, and the smallest rungs are short.
+    pub fn warm(&mut self, clock: &Arc<dyn Clock>, rows: u64) -> Result<()> {
         for (session, _) in &mut self.sessions {
             let dialect = session.dialect();
             let [key, one, five] = ["RowId", "Int1", "Int5"].map(|name| dialect.column(name));
@@ -65,6 +69,10 @@ impl Workers {
             );
             session.query_count(&sql, &[])?;
             self.count_cpu = thread_cpu(session.as_mut())?.is_some();
+        }
+        let all = if self.in_parallel { 2 } else { self.sessions.len() as u64 };
+        for sessions in [all, 1] {
+            self.join(clock, WARM_ROWS.min(rows), sessions)?;
         }
         Ok(())
     }

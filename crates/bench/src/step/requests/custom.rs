@@ -92,8 +92,10 @@ impl Prepared {
         let made: Vec<Part> = ready[0].statements().flat_map(|(_, statement)| makes(&statement.sql)).collect();
         for (request, statement) in ready[0].statements() {
             let checked = session.check(&statement.sql);
-            // What a request makes itself is not there yet.
-            if checked.is_err() && makes::names(&statement.sql, &made) {
+            // What a request makes itself is not there yet, which a server tells.
+            if checked.as_ref().is_err_and(|error| error.kind == ErrorKind::Statement)
+                && makes::names(&statement.sql, &made)
+            {
                 continue;
             }
             checked.map_err(|error| of(error, &format!("request '{request}'"), &statement.sql))?;

@@ -49,8 +49,7 @@ pub(super) fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     let drained: u64 = chosen.iter().map(|phase| phase.drained).sum();
     // What is slower than a phase is long has a rate, and the phase does not show it.
     let unseen = drained > 0 && chosen.iter().all(|phase| phase.operations == 0);
-    let late =
-        format!("no request was answered within its phase, {drained} were later: --set duration=... makes it longer");
+    let late = format!("no request was answered within its phase, {drained} were later");
     let rate = Series {
         point_cv_percent: summary::coefficient_of_variation_percent(&of_points),
         absent: unseen.then_some(late),
@@ -94,6 +93,20 @@ pub(super) fn no_knee(goal: &Goal, repetitions: &[Repetition]) -> Option<Error> 
     Some(Error::new(ErrorKind::NoResult, message).hint(
         "see what slows the target down, or set a goal that allows more time; 'plimsoll show' has all that was tried",
     ))
+}
+
+/// Why a run without a search is no result: no request was answered within its phase, in any repetition.
+pub(super) fn unanswered(repetitions: &[Repetition]) -> Option<Error> {
+    let phases = || repetitions.iter().flat_map(|repetition| &repetition.phases);
+    let failed = phases().any(|phase| phase.errors > 0);
+    if failed || phases().next().is_none() || phases().any(|phase| phase.operations > 0) {
+        return None;
+    }
+    let message = match phases().map(|phase| phase.drained).sum::<u64>() {
+        0 => "no request was answered within its phase".to_owned(),
+        late => format!("no request was answered within its phase, {late} were later"),
+    };
+    Some(Error::new(ErrorKind::NoResult, message).hint("--set duration=... makes a phase longer"))
 }
 
 fn rate_of_point(point: &Point) -> Option<f64> {
@@ -168,6 +181,22 @@ mod tests {
         let mut found = nothing.clone();
         found.phases.push(phase(50.0, true));
         assert_eq!(no_knee(&goal, &[nothing, found]), None, "one repetition has found something");
+    }
+
+    #[test]
+    fn a_run_without_an_answer_is_no_result() {
+        let of = |operations, drained, errors| Repetition {
+            phases: vec![Phase { operations, drained, errors, ..Phase::default() }],
+            ..Repetition::default()
+        };
+        let error = unanswered(&[of(0, 3, 0), of(0, 1, 0)]).unwrap();
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (ErrorKind::NoResult, "no request was answered within its phase, 4 were later")
+        );
+        assert_eq!(unanswered(&[of(0, 3, 0), of(1, 0, 0)]), None);
+        // Failures have a rule of their own.
+        assert_eq!((unanswered(&[of(0, 0, 9)]), unanswered(&[Repetition::default()])), (None, None));
     }
 
     #[test]

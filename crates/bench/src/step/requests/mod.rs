@@ -15,7 +15,7 @@ use plimsoll_load::recorder::{Recorder, Sums};
 use plimsoll_measurement::{Moment, RequestKind};
 
 use self::custom::Prepared;
-use self::figures::{no_knee, requests};
+use self::figures::{no_knee, requests, unanswered};
 use self::phase::{Conditions, run};
 use self::plan::{goal, plan, search};
 use self::tables::{on_rows, provision, rehearsal, wanted};
@@ -109,8 +109,11 @@ const PARAMETERS: &[&Parameter] = &[
 
 /// Requests from many sessions (2.1 to 2.6, 2.8, 2.12).
 pub(super) const KIND: StepKind = StepKind {
-    // A search that found nothing is no result.
-    invalid: |parameters, repetitions| no_knee(&goal(parameters)?, repetitions),
+    // A search that found nothing is no result, and nor is a run without an answer.
+    invalid: |parameters, repetitions| match goal(parameters) {
+        Some(goal) => no_knee(&goal, repetitions),
+        None => unanswered(repetitions),
+    },
     // How much is inserted is not known: as much again is room for a while.
     space_bytes: |parameters, _| pages(parameters.bytes("volume")).saturating_mul(3),
     check: |parameters| plan(parameters).map(drop),

@@ -1,12 +1,11 @@
-//! What a lab's figures are held against: the limits of its hardware, read off the description. On the way to a device it is the
-//! smallest of the disks together, the governor in front of them and the caps. Only what can be had for ever: a burst is left
-//! out, and what a neighbour takes is not taken off.
+//! What figures are held against: the limits of a machine, read off its description. On the way to a device it is the smallest of the
+//! disks together, the governor in front of them and the caps. Only what can be had for ever: a burst is left out, and what a
+//! neighbour takes is not taken off.
 
-use plimsoll_hardware::{LimitHolder, LimitKind, Role, Spec, Way, WayLimit};
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, LimitScope};
 
-use crate::truth::Device;
+use crate::{LimitHolder, LimitKind, Role, Spec, Way, WayLimit};
 
 /// What the limits of the data's device are called as ceilings.
 const DATA: [(&str, &[LimitKind]); 6] = [
@@ -24,39 +23,43 @@ const LOG: [(&str, &[LimitKind]); 2] = [
     ("log_bandwidth", &[LimitKind::Bandwidth, LimitKind::WriteBandwidth]),
 ];
 
-/// The ceilings of this hardware, with volumes divided by `scale`, with files of so many bytes on it.
-pub fn of(spec: &Spec, file_bytes: u64, scale: u64) -> Vec<Ceiling> {
-    let source = |notes: &[String]| match notes {
-        [] => format!("the lab's hardware, {}", spec.name),
-        notes => format!("the lab's hardware, {}: {}", spec.name, notes.join(", ")),
-    };
-    let whole = |resource: &str, value: Option<f64>, holder: &LimitHolder, notes: &[String]| {
-        let ceiling = Ceiling::new(resource, value?, source(notes))?;
-        Some(ceiling.known_from(spec.provenance(holder, None)))
-    };
-    let cpu = spec.cpu.is_limited().then_some(spec.cpu.cores);
-    let client = spec.client.map(|client| client.cores);
-    let mut ceilings: Vec<Ceiling> = Vec::new();
-    ceilings.extend(whole("cpu", cpu, &LimitHolder::Cpu, &[]));
-    ceilings.extend(whole("client_cpu", client, &LimitHolder::Client, &[]));
-    let data = (Role::Data, Device::of(spec, Role::Data, file_bytes), file_bytes, &DATA[..]);
-    for (role, device, bytes, resources) in [data, (Role::Log, Device::of(spec, Role::Log, 0), 0, &LOG[..])] {
-        let way = spec.way(spec.device_for(role), bytes);
-        for (resource, kinds) in resources {
-            let Some(smallest) = way.smallest(kinds) else { continue };
-            let mut notes: Vec<String> = among_several(&way, kinds, smallest).into_iter().collect();
-            notes.extend(way.bursts.then(|| "without its burst".to_owned()));
-            notes.extend(device.neighbour().map(|_| "a neighbour takes from it".to_owned()));
-            let ceiling = Ceiling::new(resource, in_unit(smallest).0, source(&notes));
-            ceilings.extend(ceiling.map(|ceiling| ceiling.known_from(smallest.provenance.clone())));
+impl Spec {
+    /// The ceilings of this machine, with volumes divided by `scale`, with files of so many bytes on it. `whose` begins each source:
+    /// `the lab's hardware, `.
+    pub fn ceilings(&self, whose: &str, file_bytes: u64, scale: u64) -> Vec<Ceiling> {
+        let spec = self;
+        let source = |notes: &[String]| match notes {
+            [] => format!("{whose}{}", spec.name),
+            notes => format!("{whose}{}: {}", spec.name, notes.join(", ")),
+        };
+        let whole = |resource: &str, value: Option<f64>, holder: &LimitHolder, notes: &[String]| {
+            let ceiling = Ceiling::new(resource, value?, source(notes))?;
+            Some(ceiling.known_from(spec.provenance(holder, None)))
+        };
+        let cpu = spec.cpu.is_limited().then_some(spec.cpu.cores);
+        let client = spec.client.map(|client| client.cores);
+        let mut ceilings: Vec<Ceiling> = Vec::new();
+        ceilings.extend(whole("cpu", cpu, &LimitHolder::Cpu, &[]));
+        ceilings.extend(whole("client_cpu", client, &LimitHolder::Client, &[]));
+        for (role, bytes, resources) in [(Role::Data, file_bytes, &DATA[..]), (Role::Log, 0, &LOG[..])] {
+            let way = spec.way(spec.device_for(role), bytes);
+            for (resource, kinds) in resources {
+                let Some(smallest) = way.smallest(kinds) else { continue };
+                let mut notes: Vec<String> = among_several(&way, kinds, smallest).into_iter().collect();
+                notes.extend(way.bursts.then(|| "without its burst".to_owned()));
+                let neighbour = spec.device(role).volume.disks.iter().any(|disk| disk.neighbour.is_some());
+                notes.extend(neighbour.then(|| "a neighbour takes from it".to_owned()));
+                let ceiling = Ceiling::new(resource, in_unit(smallest).0, source(&notes));
+                ceilings.extend(ceiling.map(|ceiling| ceiling.known_from(smallest.provenance.clone())));
+            }
         }
+        let at_scale: Vec<String> = (scale > 1).then(|| format!("at a scale of 1/{scale}")).into_iter().collect();
+        let memory = spec.memory.map(|bytes| mb(bytes as f64));
+        ceilings.extend(whole("memory", memory, &LimitHolder::Memory, &at_scale));
+        let size = (file_bytes > 0).then(|| mb(file_bytes as f64));
+        ceilings.extend(size.and_then(|size| Ceiling::new("data", size, source(&at_scale))));
+        ceilings
     }
-    let at_scale: Vec<String> = (scale > 1).then(|| format!("at a scale of 1/{scale}")).into_iter().collect();
-    let memory = spec.memory.map(|bytes| mb(bytes as f64));
-    ceilings.extend(whole("memory", memory, &LimitHolder::Memory, &at_scale));
-    let size = (file_bytes > 0).then(|| mb(file_bytes as f64));
-    ceilings.extend(size.and_then(|size| Ceiling::new("data", size, source(&at_scale))));
-    ceilings
 }
 
 fn mb(bytes: f64) -> f64 {
@@ -96,13 +99,15 @@ mod tests {
 
     use super::*;
 
+    const LAB: &str = "the lab's hardware, ";
+
     fn of_text(text: &str) -> Vec<(String, f64, String)> {
         let spec = Spec::parse("mine.toml", text).unwrap();
-        of(&spec, 0, 1).into_iter().map(|ceiling| (ceiling.resource, ceiling.value, ceiling.source)).collect()
+        spec.ceilings(LAB, 0, 1).into_iter().map(|ceiling| (ceiling.resource, ceiling.value, ceiling.source)).collect()
     }
 
     fn of_spec(spec: &Spec, nth: usize) -> (String, Option<LimitScope>) {
-        let ceiling = of(spec, 0, 1).swap_remove(nth);
+        let ceiling = spec.ceilings(LAB, 0, 1).swap_remove(nth);
         assert_eq!((ceiling.basis, ceiling.date), (Some(LimitBasis::Given), None));
         (ceiling.source, ceiling.scope)
     }
@@ -183,7 +188,8 @@ mod tests {
         let text = "memory = \"1MiB\"\n[data]\niops = { rate = 100, burst = { rate = 300, credit = 1000 } }\n\
                     neighbour = { rates = [0.5, 1.0], dwell = \"4s\" }";
         let spec = Spec::parse("mine.toml", text).unwrap();
-        let sources: Vec<_> = of(&spec, 0, 64).into_iter().map(|ceiling| (ceiling.value, ceiling.source)).collect();
+        let sources: Vec<_> =
+            spec.ceilings(LAB, 0, 64).into_iter().map(|ceiling| (ceiling.value, ceiling.source)).collect();
         let expected = [
             (100.0, "the lab's hardware, mine: without its burst, a neighbour takes from it"),
             (1.0, "the lab's hardware, mine: at a scale of 1/64"),
