@@ -283,7 +283,7 @@ impl Run<'_> {
                 outcome = outcome.and(Err(error));
             }
         }
-        record.ceilings = std::mem::take(&mut sampling.ceilings);
+        record.ceilings.append(&mut sampling.ceilings);
         record.host.sampling = sampling.cost();
         record.warnings.extend(database.map(Database::warnings).unwrap_or_default());
         // The lease falls here, after the last session of the run is closed: only then may the place be removed.

@@ -97,6 +97,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         without_samples: false,
         campaign: None,
         target: target.display().to_owned(),
+        ceilings: Vec::new(),
         reference: None,
         anchor: None,
         catalog_edition: None,

@@ -4,6 +4,7 @@
 //! threads that block, [`cell`] runs one cell on the load engine, and [`step`] puts them into the life cycle of a run. [`import`] reads
 //! what other tools measured.
 
+pub mod bought;
 mod buffer;
 pub mod cell;
 pub mod engine;

@@ -54,6 +54,7 @@ fn a_run_whose_rows_are_used_up_ends_with_a_reason() {
         without_samples: false,
         campaign: None,
         target: url.to_owned(),
+        ceilings: Vec::new(),
         reference: None,
         anchor: None,
         catalog_edition: None,

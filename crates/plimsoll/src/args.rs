@@ -10,7 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_report::csv;
 
-pub use self::disk::{Disk, DiskAction, Import};
+pub use self::disk::{Bought, Disk, DiskAction, Import};
 
 /// Repetitions are labelled by letters.
 pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;
@@ -66,7 +66,7 @@ pub enum Command {
     /// Run tests on targets.
     Run(Box<Run>),
     /// Test a disk: reads and writes of a test file, with their rates and response times.
-    Disk(Disk),
+    Disk(Box<Disk>),
     /// List the built-in tests, or show a definition.
     Tests(Tests),
     /// List stored runs.

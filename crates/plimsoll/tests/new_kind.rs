@@ -64,6 +64,7 @@ fn run(store: &Arc<RunStore>, (name, value): (&str, &str)) -> RunRecord {
         without_samples: false,
         campaign: None,
         target: "device:modelled".to_owned(),
+        ceilings: Vec::new(),
         reference: None,
         anchor: None,
         catalog_edition: None,

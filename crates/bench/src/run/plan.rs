@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::ladder::Anchor;
 use plimsoll_engine::{Cold, Database, Description};
-use plimsoll_measurement::{Host, Repetition, Subject};
+use plimsoll_measurement::{Ceiling, Host, Repetition, Subject};
 
 use crate::definition::Definition;
 use crate::parameters::Parameters;
@@ -38,6 +38,8 @@ pub struct Plan<'a> {
     pub anchor: Option<&'a Anchor>,
     /// Edition of the catalogue behind the anchor, if it comes from there.
     pub catalog_edition: Option<String>,
+    /// What the figures are held against beside what the target itself says: what was bought.
+    pub ceilings: Vec<Ceiling>,
     /// Version of the program.
     pub build: String,
     /// The machine that measures: what is known of it before the run.

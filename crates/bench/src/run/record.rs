@@ -51,6 +51,7 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
             text: plan.definition.text.clone(),
         },
         catalog_edition: plan.catalog_edition.clone(),
+        ceilings: plan.ceilings.clone(),
         build: plan.build.clone(),
         host: plan.host.clone(),
         ..RunRecord::default()

@@ -4,7 +4,9 @@ use plimsoll_bench::figures::series;
 use plimsoll_bench::figures::series::Series;
 use plimsoll_measurement::event::{Event, Kind, MAIN, PointMeasured};
 use plimsoll_measurement::run::SCHEMA_VERSION;
-use plimsoll_measurement::{AbsentFigure, Basis, Definition, Fold, Metric, Point, Repetition, RunRecord, Subject};
+use plimsoll_measurement::{
+    AbsentFigure, Basis, Ceiling, Definition, Fold, Metric, Point, Repetition, RunRecord, Subject,
+};
 
 use super::{ImportError, Imported, Tool};
 use crate::step;
@@ -12,7 +14,7 @@ use crate::suite::{self, foreign};
 use crate::volume::SCHEME;
 
 /// What is known of the import itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// Id of the run.
     pub run_id: String,
@@ -22,6 +24,10 @@ pub struct About {
     pub written_at: String,
     /// Version of this program.
     pub build: String,
+    /// What the figures are held against.
+    pub ceilings: Vec<Ceiling>,
+    /// What else a reader has to know.
+    pub warnings: Vec<String>,
     /// The campaign that the run belongs to.
     pub campaign: Option<String>,
 }
@@ -71,7 +77,8 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         parameters: [("page_bytes".to_owned(), 4096.into())].into(),
         definition: Definition { hash: definition.hash(), text: definition.text.clone() },
         build: about.build.clone(),
-        warnings: warnings(tool, first),
+        ceilings: about.ceilings.clone(),
+        warnings: warnings(tool, first).into_iter().chain(about.warnings.clone()).collect(),
         ..RunRecord::default()
     };
     let all = series(&definition.steps, &repetitions, (4096, 1));

@@ -39,6 +39,7 @@ pub fn run(
         without_samples: false,
         campaign: None,
         target: "lab:".to_owned(),
+        ceilings: Vec::new(),
         reference: None,
         anchor: None,
         catalog_edition: None,

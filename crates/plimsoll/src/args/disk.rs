@@ -28,6 +28,8 @@ pub struct Disk {
     pub suite: String,
     #[command(flatten)]
     pub file: FileOptions,
+    #[command(flatten)]
+    pub bought: Bought,
     /// Make operations by io_uring (uring) or by threads that block (pool).
     #[arg(long, value_name = "auto|uring|pool", default_value = "auto")]
     pub engine: String,
@@ -87,6 +89,8 @@ pub struct Import {
     /// Take the files as repetitions a, b, c... of one run.
     #[arg(long)]
     pub one_run: bool,
+    #[command(flatten)]
+    pub bought: Bought,
     /// Name of the volume [default: the path in the file].
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
@@ -96,4 +100,34 @@ pub struct Import {
     /// Print one JSON object for each run to standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What the disk should deliver, by what was bought.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What was bought")]
+pub struct Bought {
+    /// Disks of the catalogue, such as '16 x azure-unmanaged-disk/standard@2014-06'. Each class is shown in percent of their limits.
+    #[arg(long = "as", value_name = "N x SERVICE/DISK")]
+    pub disks: Option<String>,
+    /// Size of the virtual machine, such as E8bds_v5. Its disks share its limits.
+    #[arg(long, value_name = "SIZE", requires = "disks")]
+    pub vm: Option<String>,
+    /// Kind of the storage account, such as standard. Its disks share its limit.
+    #[arg(long, value_name = "KIND", requires = "disks")]
+    pub account: Option<String>,
+    /// How the disks are put together: striped or spanned [default: striped].
+    #[arg(long, value_name = "LAYOUT", requires = "disks")]
+    pub layout: Option<String>,
+    /// Disks that a stripe covers [default: all of them].
+    #[arg(long, value_name = "N", requires = "disks")]
+    pub columns: Option<usize>,
+    /// Allocation unit of the file system and unit of the stripe [default: 64KiB].
+    #[arg(long, value_name = "SIZE", requires = "disks")]
+    pub allocation_unit: Option<String>,
+    /// Where the provider keeps copies: lrs (locally) or grs (in another region).
+    #[arg(long, value_name = "KIND", requires = "disks")]
+    pub redundancy: Option<String>,
+    /// Percent of the limits that you expect. The answer says which classes are below.
+    #[arg(long, value_name = "PERCENT", requires = "disks")]
+    pub expect: Option<String>,
 }

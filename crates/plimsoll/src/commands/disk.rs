@@ -1,5 +1,6 @@
 //! `plimsoll disk`: what a disk delivers, by reads and writes of a test file.
 
+mod bought;
 mod import;
 
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_bench::{Definition, Interrupt, On, Parameters, Plan};
 use plimsoll_clock::{Clock, RealClock};
+use plimsoll_disk::suite::foreign;
 use plimsoll_disk::{Suite, engine, file, step, suite, volume};
 use plimsoll_engine::files;
 use plimsoll_measurement::{Subject, exit};
@@ -27,7 +29,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         };
     };
     // Everything that can be wrong with the call is found before anything is touched.
-    let suite = find(&options.suite)?;
+    let suite = find(&options.suite, printer)?;
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
     check_blocks(&suite, options.file.buffered)?;
@@ -36,6 +38,14 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     if options.file.size.is_none() && suite.shrinks {
         let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
         parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;
+    }
+    let promise = bought::bought(&options.bought, parameters.bytes("size"))?;
+    for sentence in promise.iter().flat_map(|promise| &promise.advice) {
+        printer.remark(sentence);
+    }
+    let threads = suite.cells.iter().map(|plan| plan.cell.threads).max().unwrap_or(1);
+    if let Some(sentence) = promise.as_ref().and_then(|promise| promise.too_few_threads(threads)) {
+        printer.remark(&sentence);
     }
     let store = settings.open_store()?;
     let interrupt = Interrupt::default();
@@ -48,6 +58,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         // The engine and its machine are one here, and every operation is timed.
         without_samples: true,
         campaign: options.campaign.clone(),
+        ceilings: promise.map(|promise| promise.ceilings).unwrap_or_default(),
         ..run::plan(&definition, parameters, &target, &host)
     };
     let description = volume::describe(&folder, host.name.as_deref());
@@ -60,17 +71,21 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
 }
 
 /// A built-in suite, or one in a file.
-fn find(name: &str) -> Result<Suite, Failure> {
-    if Path::new(name).extension().is_none_or(|extension| extension != "toml") {
+fn find(name: &str, printer: &Printer) -> Result<Suite, Failure> {
+    let is_file = foreign::is_foreign(name) || Path::new(name).extension().is_some_and(|extension| extension == "toml");
+    if !is_file {
         let names: Vec<&str> = suite::names().collect();
         return suite::built_in(name).ok_or_else(|| {
-            Failure::usage(format!("there is no suite '{name}'"))
-                .hint(format!("choose one of {}, or a file ending in .toml", names.join(", ")))
+            Failure::usage(format!("there is no suite '{name}'")).hint(format!(
+                "choose one of {}, or a file ending in .toml, .fio, .cmd, .bat or .txt",
+                names.join(", ")
+            ))
         });
     }
     let text = files::read_text(&PathBuf::from(name), files::LARGE).map_err(|error| {
         Failure::usage(format!("cannot read the suite {name}: {error}")).hint("name a file with tables [[cell]]")
     })?;
+    let text = if foreign::is_foreign(name) { translated(name, &text, printer)? } else { text };
     let own = suite::parse(name, &text)
         .map_err(|problem| Failure::usage(problem).hint("docs/DISKS.md lists the keys of a suite"))?;
     // Stored runs are found by the name of their test: two tests must not share one.
@@ -81,6 +96,19 @@ fn find(name: &str) -> Result<Suite, Failure> {
         return Err(Failure::usage(message).hint("choose another name"));
     }
     Ok(own)
+}
+
+/// A job file of fio or a script of SQLIO as a suite. What it asks for and a suite doesn't do is told.
+fn translated(name: &str, text: &str, printer: &Printer) -> Result<String, Failure> {
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+    let beside = |other: &str| files::read_text(&folder.join(other), files::SMALL).ok();
+    let made = foreign::translate(name, text, &beside).map_err(|problem| {
+        Failure::usage(problem).hint("docs/DISKS.md lists what is read of files of fio and SQLIO")
+    })?;
+    for sentence in &made.left_out {
+        printer.remark(sentence);
+    }
+    Ok(made.text)
 }
 
 /// The parameters as the user wants them.

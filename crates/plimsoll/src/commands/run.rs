@@ -313,6 +313,7 @@ pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &str
         without_samples: false,
         campaign: None,
         target: target.to_owned(),
+        ceilings: Vec::new(),
         reference: None,
         anchor: None,
         catalog_edition: None,

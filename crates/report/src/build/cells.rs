@@ -53,7 +53,37 @@ fn cpu_us(record: &RunRecord, index: u32) -> Option<f64> {
     summary::mean(&phases.filter_map(|phase| phase.cpu_us_per_operation).collect::<Vec<f64>>())
 }
 
+/// What was bought: the ceilings of a volume.
+struct Limits {
+    iops: Option<f64>,
+    bytes_per_s: Option<f64>,
+    /// How much of them somebody expects, in percent.
+    expected: Option<f64>,
+}
+
+impl Limits {
+    fn of(record: &RunRecord) -> Self {
+        let value = |resource: &str| {
+            let of_it = record.ceilings.iter().filter(|ceiling| ceiling.resource == resource);
+            of_it.map(|ceiling| ceiling.value).reduce(f64::min)
+        };
+        Self {
+            iops: value("data_iops"),
+            bytes_per_s: value("data_bandwidth").map(|rate| rate * MB as f64),
+            expected: value("expected"),
+        }
+    }
+}
+
 impl Row<'_> {
+    /// How much of what was bought it delivered, in percent: of the limit that it came nearer to.
+    fn percent_of(&self, limits: &Limits) -> Option<f64> {
+        let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
+        let iops = of(Some(self.iops.value), limits.iops);
+        let bytes = of(self.mean(Metric::BytesPerS), limits.bytes_per_s);
+        iops.into_iter().chain(bytes).reduce(f64::max)
+    }
+
     /// What it is called where several stand together: by its class and block, where the suite has classes.
     fn name(&self) -> String {
         let Cell { threads, queue_depth, .. } = self.cell;
@@ -100,6 +130,60 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     Some(format!("{work}, {at_a_time}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
 }
 
+/// What was bought and how much of it came, by class, with what is below what somebody expects; `None` without limits.
+pub fn bought(record: &RunRecord) -> Option<String> {
+    let limits = Limits::of(record);
+    let rows = rows(record);
+    let mut classes: Vec<(String, f64, f64)> = Vec::new();
+    for row in &rows {
+        let percent = row.percent_of(&limits)?;
+        let name = row.class().unwrap_or_else(|| row.cell.work());
+        match classes.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, low, high)) => (*low, *high) = (low.min(percent), high.max(percent)),
+            None => classes.push((name, percent, percent)),
+        }
+    }
+    let range = |(name, low, high): &(String, f64, f64)| {
+        let [low, high] = [low, high].map(|percent| format!("{percent:.0}"));
+        if low == high { format!("{name} {low} %") } else { format!("{name} {low} to {high} %") }
+    };
+    let all: Vec<String> = classes.iter().map(range).collect();
+    let bandwidth = limits.bytes_per_s.map(|bytes| format!("{} MB/s", count_of(bytes / MB as f64)));
+    let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops))), bandwidth];
+    let limit: Vec<String> = limit.into_iter().flatten().collect();
+    let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), all.join(", "));
+    if let Some(expected) = limits.expected {
+        let below: Vec<&str> =
+            classes.iter().filter(|(_, low, _)| *low < expected).map(|(name, ..)| name.as_str()).collect();
+        let judged = if below.is_empty() {
+            format!(" All are at {expected} % or above, as expected.")
+        } else {
+            format!(" Below the expected {expected} %: {}.", below.join(", "))
+        };
+        sentence.push_str(&judged);
+    }
+    Some(sentence)
+}
+
+/// Where these limits come from, a sentence each.
+pub fn limits(record: &RunRecord) -> Vec<String> {
+    let known = record.ceilings.iter().filter(|ceiling| ceiling.resource.starts_with("data_"));
+    let sentence = |ceiling: &plimsoll_measurement::Ceiling| {
+        let date = ceiling.date.as_ref().map(|date| format!(", as of {date}")).unwrap_or_default();
+        format!(
+            "Limit of {} {}: {}{date}.",
+            count_of(ceiling.value),
+            if ceiling.unit == "1/s" { "IOPS" } else { "MB/s" },
+            plain(&ceiling.source)
+        )
+    };
+    if rows(record).is_empty() { Vec::new() } else { known.map(sentence).collect() }
+}
+
+fn count_of(value: f64) -> String {
+    quantity(value.round(), "").trim_end().to_owned()
+}
+
 /// Operations a second of each cell.
 pub fn chart(record: &RunRecord) -> Option<Picture> {
     let bar = |row: &Row<'_>| Bar { label: row.name(), value: row.iops.clone(), expected: None };
@@ -111,6 +195,7 @@ pub fn chart(record: &RunRecord) -> Option<Picture> {
 /// Rows: the cells.
 pub fn table(record: &RunRecord) -> Option<Table> {
     let rows = rows(record);
+    let bought = Limits::of(record);
     let errors = |row: &Row<'_>| row.points.iter().filter_map(|point| point.count(Metric::Errors)).sum::<u64>();
     Table::of(
         rows.iter(),
@@ -121,9 +206,11 @@ pub fn table(record: &RunRecord) -> Option<Table> {
             (number(super::facts::with_interval(record.result.as_ref()).replace("Value", "IOPS"), ""), &|row| {
                 TableCell::from(Value { unit: String::new(), ..row.iops.clone() })
             }),
+            (number("Of bought", "%").spare(4), &|row| row.percent_of(&bought).into()),
             (number("MB/s", ""), &|row| row.mean(Metric::BytesPerS).map(|bytes| bytes / MB as f64).into()),
             (number("p50", "ms").page("STATISTICS.md"), &|row| row.ms(Metric::LatencyUsP50).into()),
             (number("p99", "ms"), &|row| row.ms(Metric::LatencyUsP99).into()),
+            (number("mean", "ms").spare(3), &|row| row.ms(Metric::LatencyUsMean).into()),
             (number("CPU per I/O", "us").spare(3), &|row| row.cpu_us.into()),
             (number("Failed", "").unless_zero(), &|row| errors(row).into()),
         ],

@@ -59,6 +59,10 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         Some(figure) => {
             let sentence = cells::headline(record).unwrap_or_else(|| words::headline(record, figure));
             part.say(Tone::Headline, sentence);
+            part.say(Tone::Plain, cells::bought(record));
+            for limit in cells::limits(record) {
+                part.say(Tone::Evidence, limit);
+            }
             part.say(Tone::Plain, figure.note.clone().map(|note| format!("{}.", note.trim_end_matches('.'))));
         }
         None => part.say(Tone::Headline, words::no_result(record)),

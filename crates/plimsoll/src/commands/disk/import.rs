@@ -7,6 +7,7 @@ use plimsoll_disk::import::{self, About, ImportError, Imported, Tool};
 use plimsoll_engine::files;
 use plimsoll_measurement::{Event, RunRecord, exit};
 
+use super::bought::bought;
 use crate::args::Import;
 use crate::commands::run::{build, present};
 use crate::failure::Failure;
@@ -56,7 +57,15 @@ type Made = (Vec<Event>, RunRecord);
 fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]) -> Result<Made, Failure> {
     let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
     let written = written.and_then(|written| Timestamp::try_from(written).ok());
+    let file_bytes = repetitions.iter().flatten().filter_map(|run| run.file_bytes).max().unwrap_or(0);
+    let promise = bought(&options.bought, file_bytes)?;
+    let advice = promise.iter().flat_map(|promise| promise.advice.clone());
+    let threads = repetitions.iter().flatten().map(|run| run.threads).max().unwrap_or(1);
+    let threads = promise.as_ref().and_then(|promise| promise.too_few_threads(threads));
+    let warnings = advice.chain(threads).collect();
     let about = About {
+        ceilings: promise.map(|promise| promise.ceilings).unwrap_or_default(),
+        warnings,
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         target: options.target.clone(),
         written_at: format!("{:.3}", written.unwrap_or(Timestamp::UNIX_EPOCH)),

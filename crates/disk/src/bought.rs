@@ -1,0 +1,220 @@
+//! What a volume should deliver, by what was bought: disks of the catalogue, how they are put together, the machine that has them, and
+//! the account that they are in. Figures are held against the smallest of these limits.
+
+use plimsoll_catalog::Catalog;
+use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_hardware::{BoughtVolume, Layout};
+use plimsoll_measurement::{Ceiling, units};
+
+/// The stripe unit that the advice asks for: Storage Spaces' interleave, and the allocation unit of a database's file system.
+pub const UNIT_BYTES: u64 = 64 << 10;
+
+/// Disks beyond these are a slip of the pen.
+const MOST_DISKS: usize = 1024;
+
+/// What somebody bought, in their words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Purchase {
+    /// `16 x azure-unmanaged-disk/standard@2014-06`; without a number it is one disk.
+    pub disks: String,
+    /// Size of the machine: `E8bds_v5`.
+    pub vm: Option<String>,
+    /// Kind of the account: `standard`.
+    pub account: Option<String>,
+    /// How the disks are put together: `striped` or `spanned`; several are striped otherwise.
+    pub layout: Option<String>,
+    /// Disks that a stripe covers; all of them otherwise.
+    pub columns: Option<usize>,
+    /// Bytes on a disk before the next has its turn, or the allocation unit of the file system: `64KiB`.
+    pub unit: Option<String>,
+    /// How the provider keeps copies: `lrs` or `grs`.
+    pub redundancy: Option<String>,
+}
+
+/// What a purchase comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Promise {
+    /// The smallest limits of the volume, with the reason why no other is smaller.
+    pub ceilings: Vec<Ceiling>,
+    /// How many disks have to be kept at work.
+    pub disks: usize,
+    /// What would get more out of the same disks: a sentence each.
+    pub advice: Vec<String>,
+}
+
+/// What a volume that was bought like this should deliver for a file of this size.
+///
+/// # Errors
+/// For an unknown name, which lists what there is, and for disks that can't be put together like this.
+pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
+    let catalog = Catalog::builtin().map_err(|error| usage(error.to_string()))?;
+    let (count, name) = counted(&purchase.disks)?;
+    let disk = catalog.disk_as(name).map_err(|error| usage(error.to_string()).hint(CATALOG))?;
+    let cap = |service, name: &Option<String>| {
+        let cap = name.as_deref().map(|name| catalog.cap(service, name));
+        cap.transpose().map_err(|error| usage(error.to_string()).hint(CATALOG))
+    };
+    let (vm, account) = (cap("azure-vm", &purchase.vm)?, cap("azure-storage-account", &purchase.account)?);
+    let unit_bytes = match &purchase.unit {
+        Some(text) => units::parse_bytes(text).map_err(|error| usage(format!("--allocation-unit {text}: {error}")))?,
+        None => UNIT_BYTES,
+    };
+    let columns = purchase.columns.unwrap_or(count);
+    let layout = match purchase.layout.as_deref() {
+        Some("spanned") if count > 1 => Layout::Spanned,
+        Some("striped" | "spanned") | None if count == 1 => Layout::Single,
+        Some("striped") | None => Layout::Striped { columns, unit_bytes },
+        Some(other) => return Err(usage(format!("--layout {other} is none of striped and spanned"))),
+    };
+    if let Some(other) = purchase.redundancy.as_deref().filter(|word| !matches!(*word, "lrs" | "grs")) {
+        return Err(usage(format!("--redundancy {other} is none of lrs and grs")));
+    }
+    let volume = BoughtVolume { disk: &disk, count, layout, vm, account };
+    let spec = volume.spec().map_err(usage)?;
+    let named = |ceiling: &Ceiling| ["data_iops", "data_bandwidth"].contains(&ceiling.resource.as_str());
+    let ceilings = spec.ceilings("", file_bytes, 1).into_iter().filter(named).collect();
+    let mut advice = Vec::new();
+    match layout {
+        Layout::Spanned => advice.push(
+            "a spanned volume fills one disk after another, so a file has one disk at work: stripe the disks"
+                .to_owned(),
+        ),
+        Layout::Striped { columns, .. } if columns < count => advice.push(format!(
+            "{columns} columns keep {columns} of {count} disks at work at a time: make as many columns as disks"
+        )),
+        _ => {}
+    }
+    if unit_bytes != UNIT_BYTES {
+        advice.push(format!("the allocation unit is {} KiB: 64 KiB is that of databases", unit_bytes >> 10));
+    }
+    if purchase.redundancy.as_deref() == Some("grs") {
+        advice.push(
+            "copies in another region take from an account's limits: locally redundant storage (LRS) does not"
+                .to_owned(),
+        );
+    }
+    let of_account = account.and_then(|account| account.size.limit_of(&disk.class));
+    if let Some(limit) = of_account {
+        let most = (limit.iops / disk.iops).floor();
+        if count as f64 > most {
+            advice.push(format!(
+                "an account of {} IOPS has room for {most} disks of {} IOPS: put the others into another account",
+                limit.iops, disk.iops
+            ));
+        }
+    }
+    Ok(Promise { ceilings, disks: count, advice })
+}
+
+impl Promise {
+    /// Says how much of the limits is expected: records keep it as a ceiling of its own kind.
+    pub fn expect(&mut self, percent: f64) {
+        self.ceilings.extend(Ceiling::new("expected", percent, "what the user expects".to_owned()));
+    }
+
+    /// What to say of a suite whose cells have at most so many threads.
+    pub fn too_few_threads(&self, most_threads: u32) -> Option<String> {
+        ((most_threads as usize) < self.disks).then(|| {
+            format!(
+                "{most_threads} threads hardly keep {} disks at work: at least as many threads as disks show what they deliver",
+                self.disks
+            )
+        })
+    }
+}
+
+const CATALOG: &str = "'plimsoll catalog' lists kinds of disks, 'plimsoll catalog azure-vm' machines";
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message).hint("such as --as '16 x azure-unmanaged-disk/standard@2014-06'")
+}
+
+/// `16 x NAME`, or `NAME`.
+fn counted(text: &str) -> Result<(usize, &str)> {
+    let text = text.trim();
+    let Some((count, name)) = text.split_once([' ', 'x', '*']).filter(|(count, _)| !count.is_empty()) else {
+        return Ok((1, text));
+    };
+    let Ok(count) = count.parse::<usize>() else { return Ok((1, text)) };
+    let name = name.trim_start_matches([' ', 'x', '*']).trim();
+    if !(1..=MOST_DISKS).contains(&count) {
+        return Err(usage(format!("{count} disks are not from 1 to {MOST_DISKS}")));
+    }
+    Ok((count, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(disks: &str) -> Purchase {
+        Purchase { disks: disks.to_owned(), ..Purchase::default() }
+    }
+
+    const SIXTEEN: &str = "16 x azure-unmanaged-disk/standard@2014-06";
+
+    fn values(purchase: &Purchase) -> Vec<f64> {
+        promise(purchase, 64 << 30).unwrap().ceilings.iter().map(|ceiling| ceiling.value).collect()
+    }
+
+    #[test]
+    fn the_smallest_of_disks_machine_and_account_is_the_promise() {
+        assert_eq!(values(&of(SIXTEEN)), [8_000.0, 960.0]);
+        assert_eq!(values(&of("azure-managed-disk/P30")), [5_000.0, 200e6 / 1_048_576.0]);
+        let vm = Purchase { vm: Some("E8bds_v5".to_owned()), ..of("8 x azure-managed-disk/P30") };
+        let promise = promise(&vm, 1 << 30).unwrap();
+        let [iops, bandwidth] = promise.ceilings.as_slice() else { panic!() };
+        assert_eq!((iops.value, bandwidth.value), (33_000.0, 930e6 / 1_048_576.0));
+        assert!(
+            iops.source.contains("the VM cap 'vm' of 33000 IOPS is no more than the limit of 8 disks together"),
+            "{iops:?}"
+        );
+        assert_eq!(iops.date.as_deref(), Some("2024-07-08"));
+        let account = Purchase { account: Some("standard".to_owned()), ..of("48 x azure-unmanaged-disk/standard") };
+        assert_eq!(values(&account)[0], 20_000.0);
+        let bought = of("azure-managed-disk/PV2?iops=14740&mb_per_s=313");
+        assert_eq!(values(&bought)[0], 14_740.0);
+    }
+
+    #[test]
+    fn advice_is_what_would_get_more_out_of_the_disks() {
+        let advice = |purchase: &Purchase| promise(purchase, 64 << 30).unwrap().advice;
+        assert_eq!(advice(&of(SIXTEEN)), Vec::<String>::new());
+        let eight = Purchase { columns: Some(8), unit: Some("4KiB".to_owned()), ..of(SIXTEEN) };
+        assert_eq!(values(&eight)[0], 4_000.0);
+        let said = advice(&eight);
+        assert!(
+            said[0].starts_with("8 columns keep 8 of 16 disks at work")
+                && said[1].contains("the allocation unit is 4 KiB:"),
+            "{said:?}"
+        );
+        let spanned =
+            Purchase { layout: Some("spanned".to_owned()), redundancy: Some("grs".to_owned()), ..of(SIXTEEN) };
+        assert_eq!(values(&spanned)[0], 500.0);
+        assert_eq!(advice(&spanned).len(), 2);
+        let account = Purchase { account: Some("standard".to_owned()), ..of("48 x azure-unmanaged-disk/standard") };
+        assert!(advice(&account)[0].contains("has room for 40 disks of 500 IOPS"), "{:?}", advice(&account));
+        let made = promise(&of(SIXTEEN), 1 << 30).unwrap();
+        assert_eq!((made.too_few_threads(16), made.too_few_threads(4).is_some()), (None, true));
+    }
+
+    #[test]
+    fn what_can_t_be_bought_says_what_can() {
+        let refused = |purchase: &Purchase| promise(purchase, 1 << 30).unwrap_err().message;
+        let with = |change: fn(&mut Purchase)| {
+            let mut purchase = of(SIXTEEN);
+            change(&mut purchase);
+            refused(&purchase)
+        };
+        assert!(refused(&of("0 x azure-managed-disk/P30")).contains("0 disks are not from 1 to 1024"));
+        assert!(refused(&of("99999x azure-managed-disk/P30")).contains("99999 disks"));
+        assert!(refused(&of("P30")).contains("written SERVICE/NAME"));
+        assert!(refused(&of("azure-managed-disk/P31")).contains("unknown level 'P31'"));
+        assert!(with(|it| it.vm = Some("E9".to_owned())).contains("unknown level 'E9' of service 'azure-vm'"));
+        assert!(with(|it| it.layout = Some("mirrored".to_owned())).contains("none of striped and spanned"));
+        assert!(with(|it| it.columns = Some(17)).contains("17 columns need 17 disks"));
+        assert!(with(|it| it.columns = Some(0)).contains("columns must be more than 0"));
+        assert!(with(|it| it.unit = Some("3KiB".to_owned())).contains("power of two"));
+        assert!(with(|it| it.redundancy = Some("zrs".to_owned())).contains("none of lrs and grs"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Results of other tools in the store, held against what was bought, and their job files as suites.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+
+use common::Scene;
+
+/// Runs of the reference: 16 disks of 500 I/Os a second, its own percentages.
+const RUNS: [(&str, &str, u32, u32, f64); 5] = [
+    ("writing", "random", 32, 8, 7_600.0),
+    ("reading", "random", 32, 8, 6_160.0),
+    ("writing", "sequential", 8, 8, 5_600.0),
+    ("reading", "sequential", 8, 64, 4_000.0),
+    ("writing", "sequential", 8, 64, 5_400.0),
+];
+
+fn log(factor: f64) -> String {
+    let run = |(kind, pattern, outstanding, kb, iops): &(&str, &str, u32, u32, f64)| {
+        let iops = (iops * factor * 100.0).round() / 100.0;
+        let mb = iops * f64::from(*kb) / 1024.0;
+        format!(
+            "sqlio v1.5.SG\n32 threads {kind} for 180 secs to file e:\\testfile.dat\n\tusing {kb}KB {pattern} IOs\n\
+             \tenabling multiple I/Os per thread with {outstanding} outstanding\n\
+             using specified size: 65536 MB for file: e:\\testfile.dat\nIOs/sec: {iops:.2}\nMBs/sec: {mb:.2}\n\
+             Min_Latency(ms): 1\nAvg_Latency(ms): 12\nMax_Latency(ms): 300\n"
+        )
+    };
+    RUNS.iter().map(run).collect()
+}
+
+const BOUGHT: [&str; 4] = ["--as", "16 x azure-unmanaged-disk/standard@2014-06", "--expect", "75%"];
+
+#[test]
+fn a_log_of_sqlio_is_shown_in_percent_of_what_was_bought() {
+    let scene = Scene::new();
+    fs::write(scene.path("a.log"), log(1.0)).unwrap();
+    let said = scene.say(&[&["disk", "import", "a.log"], &BOUGHT[..]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let answer = "Of the 8,000 IOPS or 960 MB/s that were bought: OW 95 %, OR 77 %, SW 70 %, LR 50 %, LW 68 %.";
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(answer) && text.contains("Below the expected 75 %: SW, LR, LW."), "{text}");
+    let json = scene.say(&["disk", "import", "a.log", "--json"]).json();
+    let record = &json[0];
+    assert_eq!(
+        (&record["basis"], &record["subject"], &record["engine"]),
+        (&"imported".into(), &"volume".into(), &"sqlio".into())
+    );
+    let point = &record["repetitions"][0]["points"][1];
+    assert_eq!(point["cell"]["label"], "OR");
+    assert_eq!(
+        (point["metrics"]["iops"].as_f64(), point["metrics"]["latency_us_mean"].as_f64()),
+        (Some(6_160.0), Some(12_000.0))
+    );
+    assert!(scene.say(&["runs"]).out.contains("sqlio-imported"));
+    let run = record["run_id"].as_str().unwrap();
+    assert_eq!(scene.say(&["show", run]).code, 0);
+    assert_eq!(scene.say(&["report", run, "--html", "r.html"]).code, 0);
+}
+
+#[test]
+fn files_may_be_repetitions_of_one_run_and_runs_are_compared() {
+    let scene = Scene::new();
+    for (name, factor) in [("a.log", 1.0), ("b.log", 0.98), ("c.log", 1.02), ("slow.log", 0.5)] {
+        fs::write(scene.path(name), log(factor)).unwrap();
+    }
+    let one = scene.say(&["disk", "import", "a.log", "b.log", "c.log", "--one-run", "--json"]).json();
+    assert_eq!((one.len(), one[0]["result"]["repetitions"].as_u64()), (1, Some(3)));
+    assert!(one[0]["result"]["low"].as_f64().unwrap() < 7_600.0);
+    let slow = scene.say(&["disk", "import", "slow.log", "--json"]).json();
+    let ids = [&one[0], &slow[0]].map(|record| record["run_id"].as_str().unwrap().to_owned());
+    let compared = scene.say(&["compare", &ids[0], &ids[1]]);
+    assert_eq!(compared.code, 0, "{compared:#?}");
+    fs::write(
+        scene.path("other.log"),
+        log(1.0)
+            .replace("using 8KB random", "using 16KB random")
+            .replace("MBs/sec: 59.38", "MBs/sec: 118.75")
+            .replace("MBs/sec: 48.12", "MBs/sec: 96.25"),
+    )
+    .unwrap();
+    scene.say(&["disk", "import", "a.log", "other.log", "--one-run"]).failed(2, &["other cells than the first"]);
+}
+
+#[test]
+fn what_can_t_be_imported_leaves_nothing_in_the_store() {
+    let scene = Scene::new();
+    fs::write(scene.path("good.log"), log(1.0)).unwrap();
+    fs::write(scene.path("bad.log"), log(1.0).replace("IOs/sec: 6160.00", "IOs/sec: 6999.00")).unwrap();
+    fs::write(scene.path("empty.log"), "").unwrap();
+    scene
+        .say(&["disk", "import", "good.log", "bad.log"])
+        .failed(2, &["bad.log:17: 48.12 MB/s are not 6999 I/Os a second"]);
+    scene.say(&["disk", "import", "empty.log"]).failed(2, &["neither SQLIO's text"]);
+    scene.say(&["disk", "import", "none.log"]).failed(2, &["none.log"]);
+    scene.say(&["disk", "import", "/dev/zero"]).failed(2, &["/dev/zero"]);
+    scene.say(&["disk", "import", "good.log", "--as", "3 x nothing"]).failed(2, &["SERVICE/NAME"]);
+    let lone = scene.say(&["disk", "import", "good.log", "--vm", "E8bds_v5"]);
+    assert!(lone.code == 2 && lone.err.contains("--as"), "{lone:?}");
+    scene
+        .say(&["disk", "import", "good.log", "--as", "azure-managed-disk/P30", "--expect", "x"])
+        .failed(2, &["--expect x"]);
+    assert!(!scene.store().exists());
+}
+
+#[test]
+fn a_job_file_of_fio_runs_as_a_suite() {
+    let scene = Scene::new();
+    let job = "[global]\nsize=4m\nruntime=1\ndirect=1\nzonemode=none\n[r]\nrw=randread\nbs=4k\niodepth=4\n[w]\nrw=write\nbs=64k\nfsync=1\n";
+    fs::write(scene.path("jobs.fio"), job).unwrap();
+    let said = scene.say(&["disk", ".", "--suite", "jobs.fio", "--set", "duration=100ms", "--buffered", "--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    assert!(said.err.contains("line 5: zonemode = none is not understood"), "{said:#?}");
+    assert!(said.err.contains("run one after another here"), "{said:#?}");
+    let record = &said.json()[0];
+    assert_eq!(record["test"], "fio-jobs");
+    let labels: Vec<_> =
+        record["repetitions"][0]["points"].as_array().unwrap().iter().map(|point| &point["cell"]["label"]).collect();
+    assert_eq!(labels, ["r", "w"]);
+    assert!(record["repetitions"][0]["points"][1]["cell"]["sync"] == "fsync");
+    fs::write(scene.path("bad.fio"), "[a]\nrw=fly\nsize=1m\n").unwrap();
+    scene.say(&["disk", ".", "--suite", "bad.fio"]).failed(2, &["bad.fio:2: rw = fly"]);
+}
