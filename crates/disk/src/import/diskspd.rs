@@ -2,7 +2,7 @@
 
 use roxmltree::{Document, Node};
 
-use super::{ImportError, Imported, Latency, is_amount};
+use super::result::{ImportError, Imported, Latency, is_amount};
 
 /// Reads all time spans of a file.
 pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ImportError, Imported, Latency, is_amount};
+use super::result::{ImportError, Imported, Latency, is_amount};
 
 type Object = Map<String, Value>;
 

@@ -4,116 +4,16 @@
 mod diskspd;
 mod fio;
 mod record;
+mod result;
 mod sqlio;
 
-use thiserror::Error;
-
+pub(crate) use self::fio::size as fio_size;
 pub use self::record::{About, run};
+pub(crate) use self::result::class_of;
+pub use self::result::{ImportError, Imported, Latency, Tool};
 
 /// The largest file that is read, in bytes: a day of SQLIO runs has some hundred kB.
 pub const MOST_BYTES: u64 = 64 << 20;
-
-/// Whose file it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
-    /// `sqlio.exe`, text.
-    Sqlio,
-    /// fio, `--output-format=json`.
-    Fio,
-    /// `DiskSpd`, `-Rxml`.
-    DiskSpd,
-}
-
-impl Tool {
-    /// As its makers write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sqlio => "SQLIO",
-            Self::Fio => "fio",
-            Self::DiskSpd => "DiskSpd",
-        }
-    }
-}
-
-/// A run of one kind of operation, as another tool measured it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Imported {
-    /// A name that the file or the order of its runs gives it: `OR`, the name of a fio job.
-    pub label: String,
-    /// Line on which it begins, from 1; absent where a file has no lines worth telling.
-    pub line: Option<usize>,
-    /// Share of reads in percent.
-    pub read_percent: u32,
-    /// Whether places were drawn at random.
-    pub is_random: bool,
-    /// Bytes of an operation.
-    pub block_bytes: u64,
-    /// Threads.
-    pub threads: u32,
-    /// Operations that a thread has under way.
-    pub queue_depth: u32,
-    /// How long it ran, in seconds.
-    pub seconds: f64,
-    /// The file that was read or written.
-    pub path: Option<String>,
-    /// Its size in bytes.
-    pub file_bytes: Option<u64>,
-    /// Whether the system's cache was left out; absent where the file does not say.
-    pub is_direct: Option<bool>,
-    /// Operations a second.
-    pub iops: f64,
-    /// Bytes a second.
-    pub bytes_per_second: f64,
-    /// How long operations took.
-    pub latency: Latency,
-}
-
-/// How long operations took, in microseconds, as far as the file says.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Latency {
-    /// The shortest.
-    pub min_us: Option<f64>,
-    /// The mean.
-    pub mean_us: Option<f64>,
-    /// The longest.
-    pub max_us: Option<f64>,
-    /// Percentiles, rising: (percent, microseconds).
-    pub percentiles_us: Vec<(f64, f64)>,
-    /// Percent of the operations by the millisecond that they ended in: the first has those below 1 ms, the last all from 24 ms on.
-    pub histogram_percent: Vec<f64>,
-}
-
-impl Latency {
-    /// A percentile. From a histogram of milliseconds it is the end of the bucket in which it lies; beyond the last one it is unknown.
-    pub fn percentile_us(&self, percent: f64) -> Option<f64> {
-        let exact = self.percentiles_us.iter().find(|(known, _)| (known - percent).abs() < 1e-9);
-        exact.map(|(_, us)| *us).or_else(|| {
-            let total: f64 = self.histogram_percent.iter().sum();
-            let mut seen = 0.0;
-            let bucket = self.histogram_percent.iter().position(|part| {
-                seen += part;
-                seen >= total * percent / 100.0
-            })?;
-            (total > 0.0 && bucket + 1 < self.histogram_percent.len()).then(|| (bucket + 1) as f64 * 1e3)
-        })
-    }
-}
-
-/// Why a file can't be taken.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{problem}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
-pub struct ImportError {
-    /// Where, from 1.
-    pub line: Option<usize>,
-    /// What is wrong.
-    pub problem: String,
-}
-
-impl ImportError {
-    fn at(line: usize, problem: impl Into<String>) -> Self {
-        Self { line: Some(line), problem: problem.into() }
-    }
-}
 
 /// Reads a file of any of the tools, which it is told by its beginning.
 ///
@@ -137,24 +37,6 @@ pub fn read(text: &str) -> Result<(Tool, Vec<Imported>), ImportError> {
         return Err(ImportError { line: None, problem: format!("there is no run in this file of {}", tool.name()) });
     }
     Ok((tool, runs))
-}
-
-pub(crate) use fio::size as fio_size;
-
-/// The class of a run in SQLIO's matrix; sequential writes are large ones behind the first sequential read.
-pub(crate) const fn class_of(is_random: bool, is_read: bool, is_behind_a_read: bool) -> &'static str {
-    match (is_random, is_read) {
-        (true, true) => "OR",
-        (true, false) => "OW",
-        (false, true) => "LR",
-        (false, false) if is_behind_a_read => "LW",
-        (false, false) => "SW",
-    }
-}
-
-/// Whether a number can be a rate, a size or a time.
-fn is_amount(value: f64) -> bool {
-    value.is_finite() && value >= 0.0
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use plimsoll_measurement::{
     AbsentFigure, Basis, Ceiling, Definition, Fold, Metric, Point, Repetition, RunRecord, Subject,
 };
 
-use super::{ImportError, Imported, Tool};
+use super::result::{ImportError, Imported, Tool};
 use crate::step;
 use crate::suite::{self, foreign};
 use crate::volume::SCHEME;

@@ -1,6 +1,6 @@
 //! SQLIO's text: any number of runs one after another, as a script appends them to a log. The lines are those of SQLIO 1.5.
 
-use super::{ImportError, Imported, Latency, class_of, is_amount};
+use super::result::{ImportError, Imported, Latency, class_of, is_amount};
 
 /// Buckets of its histogram: milliseconds 0 to 23, and all from 24 on.
 const BUCKETS: usize = 25;

@@ -1,30 +1,13 @@
 //! What other tools are told to do, as a suite of ours: fio's job files, and scripts that call SQLIO with their parameter files. Each
 //! becomes the TOML of a suite, with a list of what was left out of it.
 
+mod cells;
 mod fio;
 mod sqlio;
 
-use std::collections::HashSet;
-use std::fmt::Write as _;
-
+pub use self::cells::Translated;
+use self::cells::{CellText, suite};
 use crate::import::{Imported, Tool};
-
-/// A suite made of another tool's file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Translated {
-    /// The TOML of the suite.
-    pub text: String,
-    /// What the file asks for and the suite does not do: a sentence each.
-    pub left_out: Vec<String>,
-}
-
-impl Translated {
-    /// Of each sentence the first.
-    fn of(text: String, left_out: Vec<String>) -> Self {
-        let mut seen = HashSet::new();
-        Self { text, left_out: left_out.into_iter().filter(|sentence| seen.insert(sentence.clone())).collect() }
-    }
-}
 
 /// Whether a file of this name is another tool's.
 pub fn is_foreign(name: &str) -> bool {
@@ -70,69 +53,6 @@ pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
 
 /// A suite has the size of its file, also where the results don't say it.
 const UNKNOWN_FILE_BYTES: u64 = 1 << 30;
-
-/// A cell as a suite writes it.
-struct CellText {
-    label: String,
-    read_percent: u32,
-    is_random: bool,
-    own_offsets: bool,
-    sync: Option<&'static str>,
-    block_bytes: u64,
-    threads: u32,
-    queue_depth: u32,
-    seconds: u64,
-    warm_up_seconds: u64,
-    rate: Option<u64>,
-    is_poisson: bool,
-}
-
-/// The suite of these cells.
-fn suite(stem: &str, tool: &str, file_bytes: u64, cells: &[CellText]) -> String {
-    let letters = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
-    let mut text = format!(
-        "name = \"{}-{}\"\ntitle = \"{stem}, a file of {tool}\"\nabout = \"What a file of {tool} asks for.\"\nrepetitions = 1\nfile = \"{file_bytes}\"\n\
-         shrinks = false\n",
-        tool.to_lowercase(),
-        letters.collect::<String>().trim_matches('-')
-    );
-    for cell in cells {
-        let operation = match cell.read_percent {
-            0 => "write",
-            100 => "read",
-            _ => "mixed",
-        };
-        let label: String = cell.label.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\')).collect();
-        // Writing to a String can't fail.
-        let _ = write!(
-            text,
-            "\n[[cell]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}s\"\n",
-            if cell.is_random { "random" } else { "sequential" },
-            if cell.own_offsets { "own" } else { "shared" },
-            cell.block_bytes,
-            cell.threads,
-            cell.queue_depth,
-            cell.seconds
-        );
-        if !label.is_empty() {
-            let _ = writeln!(text, "label = \"{label}\"");
-        }
-        if operation == "mixed" {
-            let _ = writeln!(text, "read_percent = {}", cell.read_percent);
-        }
-        let more = [
-            cell.sync.map(|sync| format!("sync = \"{sync}\"")),
-            (cell.warm_up_seconds > 0).then(|| format!("warm_up = \"{}s\"", cell.warm_up_seconds)),
-            cell.rate.map(|rate| format!("rate = {rate}.0")),
-            cell.is_poisson.then(|| "arrivals = \"poisson\"".to_owned()),
-        ];
-        for line in more.into_iter().flatten() {
-            text.push_str(&line);
-            text.push('\n');
-        }
-    }
-    text
-}
 
 #[cfg(test)]
 mod tests;

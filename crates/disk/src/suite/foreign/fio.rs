@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CellText, Translated, suite};
+use super::cells::{CellText, Translated, suite};
 use crate::import::fio_size;
 
 /// Keys that change nothing of what is measured here, or that are always so.

@@ -1,7 +1,7 @@
 //! Scripts that call SQLIO, and its parameter files. A script's lines name what is done; threads and the file's size stand in the
 //! parameter file (`path threads mask megabytes`), which lies beside it.
 
-use super::{CellText, Translated, suite};
+use super::cells::{CellText, Translated, suite};
 
 /// What SQLIO does where a command says nothing else.
 const SECONDS: u64 = 30;

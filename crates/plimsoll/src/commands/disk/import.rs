@@ -52,9 +52,9 @@ fn refused(file: &Path, error: &ImportError) -> Failure {
         .hint("import the file as the tool wrote it; docs/DISKS.md says what is read of it")
 }
 
-type Made = (Vec<Event>, RunRecord);
+type EventsAndRecord = (Vec<Event>, RunRecord);
 
-fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]) -> Result<Made, Failure> {
+fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]) -> Result<EventsAndRecord, Failure> {
     let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
     let written = written.and_then(|written| Timestamp::try_from(written).ok());
     let file_bytes = repetitions.iter().flatten().filter_map(|run| run.file_bytes).max().unwrap_or(0);

@@ -1,0 +1,84 @@
+//! The TOML of a suite, as other tools' files are turned into it.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+/// A suite made of another tool's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Translated {
+    /// The TOML of the suite.
+    pub text: String,
+    /// What the file asks for and the suite does not do: a sentence each.
+    pub left_out: Vec<String>,
+}
+
+impl Translated {
+    /// Of each sentence the first.
+    pub(super) fn of(text: String, left_out: Vec<String>) -> Self {
+        let mut seen = HashSet::new();
+        Self { text, left_out: left_out.into_iter().filter(|sentence| seen.insert(sentence.clone())).collect() }
+    }
+}
+
+/// A cell as a suite writes it.
+pub(super) struct CellText {
+    pub label: String,
+    pub read_percent: u32,
+    pub is_random: bool,
+    pub own_offsets: bool,
+    pub sync: Option<&'static str>,
+    pub block_bytes: u64,
+    pub threads: u32,
+    pub queue_depth: u32,
+    pub seconds: u64,
+    pub warm_up_seconds: u64,
+    pub rate: Option<u64>,
+    pub is_poisson: bool,
+}
+
+/// The suite of these cells.
+pub(super) fn suite(stem: &str, tool: &str, file_bytes: u64, cells: &[CellText]) -> String {
+    let letters = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    let mut text = format!(
+        "name = \"{}-{}\"\ntitle = \"{stem}, a file of {tool}\"\nabout = \"What a file of {tool} asks for.\"\nrepetitions = 1\nfile = \"{file_bytes}\"\n\
+         shrinks = false\n",
+        tool.to_lowercase(),
+        letters.collect::<String>().trim_matches('-')
+    );
+    for cell in cells {
+        let operation = match cell.read_percent {
+            0 => "write",
+            100 => "read",
+            _ => "mixed",
+        };
+        let label: String = cell.label.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\')).collect();
+        // Writing to a String can't fail.
+        let _ = write!(
+            text,
+            "\n[[cell]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}s\"\n",
+            if cell.is_random { "random" } else { "sequential" },
+            if cell.own_offsets { "own" } else { "shared" },
+            cell.block_bytes,
+            cell.threads,
+            cell.queue_depth,
+            cell.seconds
+        );
+        if !label.is_empty() {
+            let _ = writeln!(text, "label = \"{label}\"");
+        }
+        if operation == "mixed" {
+            let _ = writeln!(text, "read_percent = {}", cell.read_percent);
+        }
+        let more = [
+            cell.sync.map(|sync| format!("sync = \"{sync}\"")),
+            (cell.warm_up_seconds > 0).then(|| format!("warm_up = \"{}s\"", cell.warm_up_seconds)),
+            cell.rate.map(|rate| format!("rate = {rate}.0")),
+            cell.is_poisson.then(|| "arrivals = \"poisson\"".to_owned()),
+        ];
+        for line in more.into_iter().flatten() {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    text
+}
