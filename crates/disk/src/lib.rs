@@ -15,6 +15,7 @@ pub mod plan;
 mod ring;
 pub mod step;
 pub mod suite;
+pub mod sweep;
 pub mod volume;
 
 pub use engine::IoEngine;

@@ -19,7 +19,7 @@ use crate::signals;
 /// Runs a suite on the disk below a folder.
 pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     // Everything that can be wrong with the call is found before anything is touched.
-    let suite = find(&options.suite)?;
+    let suite = find(if options.sweep { "sweep" } else { &options.suite })?;
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
     check_blocks(&suite, options.file.buffered)?;
