@@ -18,6 +18,7 @@ pub mod plan;
 mod ring;
 pub mod step;
 pub mod suite;
+pub mod sweep;
 pub mod volume;
 
 pub use engine::IoEngine;

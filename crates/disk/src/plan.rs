@@ -5,6 +5,8 @@ use std::time::Duration;
 use plimsoll_load::schedule::Arrivals;
 use plimsoll_measurement::Cell;
 
+use crate::sweep::{Step, Sweep};
+
 /// What is done in one cell, and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellPlan {
@@ -47,6 +49,8 @@ pub struct Suite {
     pub shrinks: bool,
     /// What is done once before the first repetition, in order.
     pub warm_up: Vec<CellPlan>,
+    /// How far the one cell goes, where operations under way are swept.
+    pub sweep: Option<Sweep>,
     /// What is measured, in order.
     pub cells: Vec<CellPlan>,
     /// The TOML text.
@@ -54,6 +58,14 @@ pub struct Suite {
 }
 
 impl Suite {
+    /// The cell at this place after others: of a sweep it follows from what those came to.
+    pub fn next(&self, place: usize, done: &[Step]) -> Option<CellPlan> {
+        let Some(sweep) = self.sweep else { return self.cells.get(place).cloned() };
+        let (threads, queue_depth) = sweep.next(done)?;
+        let base = self.cells.first()?;
+        Some(CellPlan { cell: Cell { threads, queue_depth, ..base.cell.clone() }, ..base.clone() })
+    }
+
     /// Blocks of all cells.
     pub fn block_bytes(&self) -> impl Iterator<Item = u64> {
         self.warm_up.iter().chain(&self.cells).map(|plan| plan.cell.block_bytes)

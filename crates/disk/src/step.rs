@@ -13,6 +13,7 @@ use plimsoll_bench::step::kind::{Alone, Asked, Kinds, Measures, StepKind, Steps}
 use plimsoll_bench::workload::mix::Mix;
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_load::client::{ClientMonitor, Told, Where};
+use plimsoll_measurement::units::format_bytes;
 use plimsoll_measurement::{Client, LatencyHistogramData, Metric, Point, Repetition, Seconds};
 
 use self::figures::figures;
@@ -21,7 +22,8 @@ use crate::engine::{self, Choice, IoEngine};
 use crate::file::{FileSpec, Origin, TestFile};
 use crate::plan::{CellPlan, Suite};
 use crate::suite;
-use crate::volume::SCHEME;
+use crate::sweep::Step;
+use crate::volume::{self, SCHEME};
 
 /// Bytes of the smallest test file: a block for each of some hundred threads.
 const LEAST_BYTES: u64 = 1 << 20;
@@ -86,6 +88,8 @@ pub const KINDS: Kinds = Kinds(&[&KIND]);
 
 /// How long all cells of a repetition last together in the short form...
 const SHORT: Duration = Duration::from_secs(20);
+/// ... where a sweep has about so many...
+const CELLS_OF_A_SWEEP: u32 = 16;
 /// ... and one of them at least.
 const SHORT_CELL: Duration = Duration::from_millis(500);
 
@@ -101,7 +105,8 @@ pub fn definition(suite: &Suite) -> Result<Definition> {
     }
     parameters.set("size", &suite.file_bytes.to_string(), &steps).map_err(usage)?;
     let mut short = Parameters::default();
-    let each = (SHORT / suite.cells.len().max(1) as u32).max(SHORT_CELL);
+    let cells = if suite.sweep.is_some() { CELLS_OF_A_SWEEP } else { suite.cells.len().max(1) as u32 };
+    let each = (SHORT / cells).max(SHORT_CELL);
     let longest = suite.cells.iter().map(|cell| cell.duration).max().unwrap_or(each);
     short.set("duration", &format!("{}ms", each.min(longest).as_millis()), &steps).map_err(usage)?;
     Ok(Definition {
@@ -127,6 +132,8 @@ struct Disk {
     file: Option<TestFile>,
     choice: Option<Choice>,
     client: Option<ClientMonitor>,
+    /// The cells that the first repetition measured.
+    path: Vec<CellPlan>,
 }
 
 impl Alone for Disk {
@@ -147,6 +154,13 @@ impl Alone for Disk {
             buffered: parameters.choice("buffered") == "yes",
             keep: asked.keep_data,
         };
+        if let Some(memory) = volume::memory_bytes().filter(|memory| wanted.buffered && wanted.bytes < *memory) {
+            let [file, memory] = [wanted.bytes, memory].map(format_bytes);
+            keep.warn(format!(
+                "operations go through the page cache, and the test file ({file}) fits into this machine's memory ({memory}): reads show \
+                 memory"
+            ));
+        }
         keep.log.activity("laying out the test file");
         let file = wanted.folder.join(crate::file::NAME);
         let stays = format!("the test file {} may still be there (run: plimsoll disk '{folder}')", file.display());
@@ -182,8 +196,17 @@ impl Alone for Disk {
         let mut seconds = Seconds::default();
         let mut percentiles = Vec::new();
         let mut outcome = Ok(());
-        for (number, plan) in (0..).zip(&suite.cells) {
-            let plan = shortened(plan, asked.parameters);
+        let is_first = self.path.is_empty();
+        let mut number = 0;
+        loop {
+            // All repetitions measure the same cells, so that each has a figure of all of them.
+            let done: Vec<Step> = keep.repetition.points.iter().filter_map(Step::of).collect();
+            let known = self.path.get(number as usize).cloned();
+            let Some(plan) = known.or_else(|| suite.next(number as usize, &done).filter(|_| is_first)) else { break };
+            if is_first {
+                self.path.push(plan.clone());
+            }
+            let plan = shortened(&plan, asked.parameters);
             keep.log.activity(&format!("{}, {}", plan.cell.label, plan.cell));
             match self.cell(keep, asked.parameters, &plan, number) {
                 Ok(ran) => {
@@ -198,6 +221,7 @@ impl Alone for Disk {
             if outcome.is_err() {
                 break;
             }
+            number += 1;
         }
         let of = |half: bool| {
             let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());

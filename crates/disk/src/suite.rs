@@ -10,6 +10,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("quick", include_str!("../suites/quick.toml")),
     ("sqlio", include_str!("../suites/sqlio.toml")),
     ("log-write", include_str!("../suites/log-write.toml")),
+    ("sweep", include_str!("../suites/sweep.toml")),
 ];
 
 /// Reads a suite. `file` is only used in errors.

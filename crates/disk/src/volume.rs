@@ -52,6 +52,13 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// Memory of this machine; `None` where the system does not tell.
+pub fn memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.saturating_mul(1024))
+}
+
 /// The file system of a folder, by the kernel's list of mounts; `None` where there is none.
 pub fn file_system(folder: &Path) -> Option<FileSystem> {
     let device = folder.metadata().ok()?.dev();

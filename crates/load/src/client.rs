@@ -102,7 +102,7 @@ impl ClientMonitor {
         }
     }
 
-    /// What each phase needed, where there are several.
+    /// What each phase needed, where there are several, or where it was looked at by itself.
     fn told(&self) -> Vec<ClientPhase> {
         let told = |need: &Need| ClientPhase {
             repetition: need.of.repetition.clone(),
@@ -112,8 +112,8 @@ impl ClientMonitor {
             was_the_limit: self.is_limit(need.busy_percent, need.cpu_percent),
             cpu_us_per_operation: need.of.cpu_us_per_operation,
         };
-        let several = self.phases.iter().any(|need| need.of.phase > 0);
-        if several { self.phases.iter().map(told).collect() } else { Vec::new() }
+        let is_told = |need: &Need| need.of.phase > 0 || need.of.cpu_us_per_operation.is_some();
+        if self.phases.iter().any(is_told) { self.phases.iter().map(told).collect() } else { Vec::new() }
     }
 
     /// Adds what went over a session's connection: bytes sent and received.

@@ -162,6 +162,30 @@ fn a_run_is_stored_listed_shown_compared_and_drawn() {
 }
 
 #[test]
+fn a_sweep_measures_the_same_cells_in_each_repetition_and_names_the_knee() {
+    let disk = Disk::new();
+    let cells = "name = 'my-sweep'\ntitle = 'Sweep'\nfile = '8MiB'\nrepetitions = 2\n[sweep]\nmost_threads = 2\nmost_queue_depth = 4\n\
+                 [[cell]]\noperation = 'read'\nblock = '4KiB'\nduration = '40ms'\n";
+    fs::write(disk.scene.path("cells.toml"), cells).unwrap();
+    let said = disk.say(&["--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let record = said.json().remove(0);
+    let under_way =
+        |point: &Value| (point["cell"]["threads"].as_u64().unwrap(), point["cell"]["queue_depth"].as_u64().unwrap());
+    let all: Vec<(u64, u64)> = points(&record).into_iter().map(under_way).collect();
+    let (one, two) = all.split_at(all.len() / 2);
+    assert_eq!(one, two);
+    assert_eq!(one[..2], [(1, 1), (1, 2)]);
+    assert!(one.iter().all(|(threads, depth)| *threads <= 2 && *depth <= 4), "{one:?}");
+    let knee = &record["result"];
+    assert_eq!((&knee["metric"], knee["values"].as_array().unwrap().len()), (&"knee_iops".into(), 2));
+    assert!(knee["note"].as_str().unwrap().contains("one operation at a time reaches"), "{knee}");
+    let shown = disk.scene.say(&["show", record["run_id"].as_str().unwrap()]);
+    assert!(shown.out.contains("The knee IOPS is") && shown.out.contains("(threads x depth)"), "{shown:#?}");
+    assert_eq!(disk.scene.say(&["disk", "/tmp", "--sweep", "--suite", "quick"]).code, 2, "one or the other");
+}
+
+#[test]
 fn a_file_that_is_kept_is_used_again() {
     let disk = Disk::new();
     let reused = |more: &[&str]| {
@@ -297,7 +321,7 @@ fn a_volume_in_memory_says_so_and_one_that_is_read_only_is_refused() {
     let said = words(&["--json", "--repetitions", "1"]);
     assert_eq!(said.code, 0, "{said:#?}");
     let warnings = said.json()[0]["warnings"].to_string();
-    assert!(warnings.contains("in memory"), "{warnings}");
+    assert!(warnings.contains("in memory") && warnings.contains("fits into this machine's memory"), "{warnings}");
     words(&["--size", "23MiB"]).failed(6, &["does not fit"]);
     tmpfs.remount(false);
     words(&[]).failed(5, &["read-only"]);

@@ -6,6 +6,8 @@ use plimsoll_bench::figures::series::{Measured, Series};
 use plimsoll_measurement::histogram::enough;
 use plimsoll_measurement::{Metric, Point};
 
+use crate::sweep::{self, Step};
+
 /// Response times are told in milliseconds, as those of databases are.
 const US_OF_A_MS: f64 = 1e3;
 
@@ -13,7 +15,7 @@ const US_OF_A_MS: f64 = 1e3;
 pub(super) fn figures(measured: &Measured<'_>) -> Vec<Series> {
     let Some(first) = measured.points.first() else { return Vec::new() };
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    let mut all = Vec::new();
+    let mut all: Vec<Series> = knee(measured).into_iter().flatten().collect();
     for (place, point) in first.iter().enumerate() {
         let points: Vec<&Point> = measured.points.iter().filter_map(|points| points.get(place).copied()).collect();
         let key = name(point, &mut seen);
@@ -32,6 +34,27 @@ pub(super) fn figures(measured: &Measured<'_>) -> Vec<Series> {
         }
     }
     all
+}
+
+/// Of a sweep the rate at its knee and the response times there. Where the knee is, the means of the repetitions decide.
+fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
+    let of_place = |place: usize| measured.points.iter().filter_map(move |points| points.get(place).copied());
+    let places = measured.points.iter().map(Vec::len).min()?;
+    let mean = |place: usize| -> Option<Step> {
+        let steps: Vec<Step> = of_place(place).filter_map(Step::of).collect();
+        let iops = steps.iter().map(|step| step.iops).sum::<f64>() / steps.len().max(1) as f64;
+        Some(Step { iops, ..*steps.first()? })
+    };
+    let steps: Vec<Step> = (0..places).map(mean).collect::<Option<_>>()?;
+    let (found, note) = (sweep::knee(&steps)?, sweep::findings(&steps)?);
+    let place = steps.iter().position(|step| *step == found)?;
+    let values =
+        |metric: Metric, part: f64| of_place(place).filter_map(|point| Some(point.get(metric)? / part)).collect();
+    Some([
+        Series { note: Some(note), ..Series::new("knee_iops", "1/s", values(Metric::Iops, 1.0)) },
+        Series::new("knee_latency_p50", "ms", values(Metric::LatencyUsP50, US_OF_A_MS)),
+        Series::new("knee_latency_p99", "ms", values(Metric::LatencyUsP99, US_OF_A_MS)),
+    ])
 }
 
 /// The beginning of the names of a cell's figures; of several that do the same, the second has a number, and so on.
@@ -81,5 +104,24 @@ mod tests {
         let absent = of("random_read_8k_t2_q16_2_latency_p99");
         assert!(absent.values.is_empty() && absent.absent.as_ref().unwrap().contains("there are 500"), "{absent:?}");
         assert_eq!(made[0].metric, "random_read_8k_t2_q16_iops", "the first cell is the headline");
+    }
+
+    #[test]
+    fn of_a_sweep_the_knee_is_the_headline() {
+        let step = |depth: u32, iops: f64| {
+            let mut point = point(iops, Some(f64::from(depth) * 1000.0));
+            let cell = point.cell.as_mut().unwrap();
+            (cell.label, cell.threads, cell.queue_depth) = ("sweep".to_owned(), 1, depth);
+            point
+        };
+        // In one repetition the second step has the knee, in the mean of both the third.
+        let made = made(&[
+            vec![step(1, 100.0), step(2, 200.0), step(4, 201.0), step(8, 202.0)],
+            vec![step(1, 100.0), step(2, 150.0), step(4, 199.0), step(8, 202.0)],
+        ]);
+        assert_eq!((made[0].metric.as_str(), made[0].values.as_slice()), ("knee_iops", &[201.0, 199.0][..]));
+        assert_eq!((made[2].metric.as_str(), made[2].values.as_slice()), ("knee_latency_p99", &[4.0, 4.0][..]));
+        assert!(made[0].note.as_ref().unwrap().starts_with("at 1 x 4 "), "{made:?}");
+        assert_eq!(made[3].metric, "sweep_random_read_8k_t1_q1_iops");
     }
 }

@@ -10,9 +10,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::plan::{CellPlan, Suite};
+use crate::sweep::{CLASS, Sweep};
 
 /// Threads and slots beyond these are none.
 const MOST_THREADS: u32 = 1024;
+/// A sweep goes so far unless it says otherwise.
+const USUAL_THREADS: u32 = 64;
+const USUAL_DEPTH: u32 = 512;
 const MOST_UNDER_WAY: u32 = 32_768;
 const MOST_BLOCK: u64 = 64 << 20;
 /// Cells of a suite at most.
@@ -37,7 +41,15 @@ struct SuiteText {
     warm_up: Vec<Spanned<CellText>>,
     #[serde(default)]
     every: CellText,
+    sweep: Option<Spanned<SweepText>>,
     cell: Vec<Spanned<CellText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SweepText {
+    most_threads: Option<u32>,
+    most_queue_depth: Option<u32>,
 }
 
 /// The keys of a cell; what is absent is as `[every]` has it.
@@ -94,8 +106,26 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
     if cells.is_empty() || cells.len() > MOST_CELLS {
         return Err(at(0, &format!("a suite has 1 to {MOST_CELLS} tables [[cell]]")));
     }
+    let limits = (1, MOST_THREADS);
+    let sweep = |text: &Spanned<SweepText>| -> Result<Sweep, String> {
+        let SweepText { most_threads, most_queue_depth } = text.get_ref();
+        let most_threads = count("most_threads", *most_threads, USUAL_THREADS, limits);
+        let most_queue_depth = count("most_queue_depth", *most_queue_depth, USUAL_DEPTH, limits);
+        let sweep =
+            most_threads.and_then(|most_threads| Ok(Sweep { most_threads, most_queue_depth: most_queue_depth? }));
+        sweep.map_err(|problem| wrong(text.span(), &problem))
+    };
+    let sweep = read.sweep.as_ref().map(sweep).transpose()?;
+    let mut cells = cells;
+    if sweep.is_some() {
+        let [only] = cells.as_mut_slice() else { return Err(at(0, "a suite with [sweep] has one table [[cell]]")) };
+        CLASS.clone_into(&mut only.cell.label);
+    } else if let Some((cell, _)) = read.cell.iter().zip(&cells).find(|(_, plan)| plan.cell.label == CLASS) {
+        return Err(wrong(cell.span(), &format!("the class '{CLASS}' is that of a suite with [sweep]")));
+    }
     Ok(Suite {
         name,
+        sweep,
         title: read.title,
         about: read.about.trim().to_owned(),
         repetitions,
@@ -226,6 +256,8 @@ mod tests {
             ("threads = 2", "threads = 0", "my.toml:6: threads = 0: it must lie between 1 and 1024"),
             ("name = 'mine'", "name = 'My Own'", "my.toml:1: 'name' has lower-case letters"),
             ("[[cell]]", "[[cell]]\nsync = 'fsync'", "my.toml:6: sync = 'fsync': reads have nothing to make durable"),
+            ("[[cell]]", "[[cell]]\nlabel = 'sweep'", "my.toml:6: the class 'sweep' is that of a suite with [sweep]"),
+            ("[[cell]]", "[sweep]\nmost_threads = 0\n[[cell]]", "my.toml:6: most_threads = 0: it must lie between"),
             ("[[cell]]", "[[cell]]\nrate = 0", "my.toml:6: 'rate' must be a number"),
             ("title = 'Mine'", "title = 'Mine'\nrepetitions = 27", "my.toml:3: 'repetitions' must be a whole number"),
             ("[[cell]]", "[[cell", "my.toml:6: "),

@@ -23,9 +23,12 @@ pub struct Disk {
     /// Folder on the disk to test.
     #[arg(value_name = "PATH", required = true)]
     pub path: Option<PathBuf>,
-    /// What to measure: quick, sqlio, log-write, or a file of your own ending in .toml.
+    /// What to measure: quick, sqlio, log-write, sweep, or a file of your own ending in .toml, .fio (fio), .cmd or .bat (SQLIO).
     #[arg(long, value_name = "SUITE", default_value = "quick")]
     pub suite: String,
+    /// Find how many operations under way the disk needs: the same as --suite sweep.
+    #[arg(long, conflicts_with = "suite")]
+    pub sweep: bool,
     #[command(flatten)]
     pub file: FileOptions,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         };
     };
     // Everything that can be wrong with the call is found before anything is touched.
-    let suite = find(&options.suite, printer)?;
+    let suite = find(if options.sweep { "sweep" } else { &options.suite }, printer)?;
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
     check_blocks(&suite, options.file.buffered)?;

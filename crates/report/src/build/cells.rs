@@ -26,8 +26,13 @@ pub fn rows(record: &RunRecord) -> Vec<Row<'_>> {
     for point in record.repetitions.iter().flat_map(|repetition| &repetition.points) {
         points.entry(point.index).or_default().push(point);
     }
-    let figures: Vec<&Figure> = record.results.iter().filter(|figure| figure.metric.ends_with("_iops")).collect();
+    let figures: Vec<&Figure> = record.results.iter().filter(|figure| is_of_cell(figure)).collect();
     points.into_iter().filter_map(|(index, points)| row(record, index, figures.get(index as usize), points)).collect()
+}
+
+/// True for a rate of one cell; the knee of a sweep is one of them again.
+fn is_of_cell(figure: &Figure) -> bool {
+    figure.metric.ends_with("_iops") && figure.metric != "knee_iops"
 }
 
 /// A cell by its place, its figure and its points; `None` for points of something else.
@@ -110,6 +115,8 @@ impl Row<'_> {
 
 /// The first cell in a sentence, with its spread; `None` for a record of something else.
 pub fn headline(record: &RunRecord) -> Option<String> {
+    // The knee of a sweep has words of its own.
+    record.result.as_ref().is_none_or(is_of_cell).then_some(())?;
     let rows = rows(record);
     let first = rows.first()?;
     let under_way = u64::from(first.cell.threads) * u64::from(first.cell.queue_depth);
