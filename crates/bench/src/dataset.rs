@@ -93,7 +93,17 @@ pub(crate) fn prepare(target: &Target<'_>, keep: &mut Keep<'_>, wanted: DatasetS
     let places = target.database.workspaces()?;
     let exists = places.iter().any(|status| status.workspace == kept && status.not_ours.is_none());
     if exists || target.keep_data {
-        if let Some(mut lease) = target.database.claim(&kept, ClaimMode::Exclusive)? {
+        let claimed = match target.database.claim(&kept, ClaimMode::Exclusive) {
+            // A set with something of others in it is not touched, and who keeps no data does without it.
+            Err(error) if error.kind == ErrorKind::Safety && !target.keep_data => {
+                keep.warn(format!("{}; so this run loaded its own", error.message));
+                let tables = load(target, keep, target.workspace, wanted)?;
+                let workspace = target.workspace.clone();
+                return Ok(Dataset { workspace, tables, lease: None, reused: false, shared: false });
+            }
+            claimed => claimed?,
+        };
+        if let Some(mut lease) = claimed {
             let reused = if exists { verify(target, keep, &kept, wanted)? } else { None };
             let is_reused = reused.is_some();
             let tables = match reused {

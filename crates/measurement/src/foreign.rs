@@ -101,7 +101,7 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
         |at: usize, end: usize| is_quote(at.checked_sub(1).and_then(|at| bytes.get(at))) && is_quote(bytes.get(end));
     let (mut hidden, mut from, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
-        let found = end_of_secret(text, wanted, at, false).or_else(|| end_of_secret(text, wanted, at, true));
+        let found = end_of_secret(text, wanted, at);
         let end = found.filter(|end| {
             let is_whole = text.is_char_boundary(at) && text.is_char_boundary(*end);
             is_whole && (wanted.len() >= SHORT || is_quoted(at, *end))
@@ -118,26 +118,42 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
     (from > 0).then(|| hidden + &text[from..])
 }
 
-/// Where the secret ends that begins here, if one does. Its quotes are doubled, as in SQL, or not.
-fn end_of_secret(text: &str, secret: &[u8], start: usize, is_doubled: bool) -> Option<usize> {
-    let (bytes, mut at) = (text.as_bytes(), start);
+/// Where the secret ends that begins here, if one does. Each of its bytes may stand there in several ways, and a text may mix them: all
+/// ways are followed at once. Of several ends the last counts.
+fn end_of_secret(text: &str, secret: &[u8], start: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut places = vec![start];
     for byte in secret {
-        // What can't be seen parts no secret, unless it is a part of it.
-        while at > start && bytes.get(at) != Some(byte) {
-            let Some(unseen) = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| is_harmful(*c)) else {
-                break;
-            };
-            at += unseen.len_utf8();
+        let mut next = Vec::new();
+        for mut at in places {
+            // What can't be seen parts no secret, unless it is a part of it.
+            while at > start && bytes.get(at) != Some(byte) {
+                let Some(unseen) = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| is_harmful(*c))
+                else {
+                    break;
+                };
+                at += unseen.len_utf8();
+            }
+            let rest = bytes.get(at..).unwrap_or_default();
+            let steps = [
+                (rest.first() == Some(byte)).then_some(1),
+                // Quotes are doubled in SQL.
+                (b"'\"`".contains(byte) && rest.starts_with(&[*byte, *byte])).then_some(2),
+                (rest.starts_with(&[b'\\', *byte])).then_some(2),
+                matches!(rest, [b'%', high, low, ..] if hex(*high, *low) == Some(*byte)).then_some(3),
+            ];
+            for step in steps.into_iter().flatten() {
+                if !next.contains(&(at + step)) {
+                    next.push(at + step);
+                }
+            }
         }
-        at = match bytes.get(at..)? {
-            [first, second, ..] if is_doubled && b"'\"`".contains(byte) && first == byte && second == byte => at + 2,
-            [first, ..] if first == byte => at + 1,
-            [b'%', high, low, ..] if hex(*high, *low) == Some(*byte) => at + 3,
-            [b'\\', escaped, ..] if escaped == byte => at + 2,
-            _ => return None,
-        };
+        if next.is_empty() {
+            return None;
+        }
+        places = next;
     }
-    Some(at)
+    places.into_iter().max()
 }
 
 fn hex(high: u8, low: u8) -> Option<u8> {
@@ -148,6 +164,18 @@ fn hex(high: u8, low: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_with_a_percent_sign_is_found_as_it_is_and_encoded() {
+        for secret in ["100%sure", "hunter%25word", "%41bc%", "a%zzb"] {
+            let encoded = secret.bytes().fold(String::new(), |text, byte| text + &format!("%{byte:02X}"));
+            let in_a_url = secret.replace('%', "%25");
+            for form in [secret, &encoded, &in_a_url, &secret.replace('%', "%25").to_lowercase()] {
+                let text = format!("mariadb://me:{form}@host/");
+                assert_eq!(without(&text, secret).as_deref(), Some("mariadb://me:***@host/"), "{secret} as {form}");
+            }
+        }
+    }
 
     #[test]
     fn text_from_outside_cannot_drive_a_terminal() {

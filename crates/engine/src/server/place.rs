@@ -8,7 +8,7 @@ use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::mark::{Intents, Mark, Part};
-use crate::workspace::{ClaimMode, Lease, Workspace};
+use crate::workspace::{ClaimMode, Lease, Workspace, WorkspaceKind};
 
 /// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
 const END_PATIENCE: Duration = Duration::from_mins(10);
@@ -125,6 +125,12 @@ pub trait Keeper: Send {
     /// What is not known to be ours in a place of ours, or tied to it: kinds and names.
     fn strangers(&mut self, workspace: &Workspace) -> Result<Vec<String>>;
 
+    /// Who else owns a place, or something in it, on servers where objects have owners. What another user owns may do anything in the
+    /// name of who uses it: by a default, a trigger, or an index.
+    fn other_owners(&mut self, _workspace: &Workspace) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Gives tables of these names in a place of ours the marks that they lack, so that what belongs to them is known as well.
     fn adopt(&mut self, workspace: &Workspace, parts: &[Part]) -> Result<()>;
 
@@ -163,7 +169,17 @@ impl<K: Keepers + 'static> ServerLease<K> {
         let name = lease.workspace.name().to_owned();
         // What is made is made under the lock, so that no two programs make it and none removes it in between.
         let (is_there, mark) = match lease.with_keeper(K::Keeper::owner)? {
-            Owner::We => return Ok(Some(Box::new(lease))),
+            Owner::We => {
+                // A run's own place was made by whoever uses it. A data set has stood there, open to others.
+                let is_kept = lease.workspace.kind() == WorkspaceKind::Data;
+                let unfit = if is_kept { lease.with_keeper(unfit::<K::Keeper>)? } else { None };
+                return match unfit {
+                    None => Ok(Some(Box::new(lease))),
+                    // A run that can do without it does.
+                    Some(_) if shared => Ok(None),
+                    Some(reason) => Err(unusable::<K::Keeper>(&lease.workspace, &reason)),
+                };
+            }
             Owner::Somebody(reason) => return Err(foreign::<K::Keeper>(&lease.workspace, &reason)),
             Owner::Nobody if shared => return Ok(None),
             Owner::Nobody => (false, intents.begin(&name)?),
@@ -381,6 +397,29 @@ pub fn foreign<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
     Error::new(ErrorKind::Safety, format!("the {noun} {workspace} is not ours and not touched: {reason}"))
         .hint(format!("if it is ours after all: {marking}"))
 }
+
+/// Why a data set that is ours must not be used, if so: nobody's tables are loaded anew but ours, and nobody's code runs by ours.
+fn unfit<K: Keeper>(keeper: &mut K, workspace: &Workspace) -> Result<Option<String>> {
+    let owners = keeper.other_owners(workspace)?;
+    if !owners.is_empty() {
+        return Ok(Some(format!("belongs to another user ({})", listed(&owners))));
+    }
+    let others = keeper.strangers(workspace)?;
+    Ok((!others.is_empty()).then(|| format!("has what is not known to be ours: {}", listed(&others))))
+}
+
+fn unusable<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
+    Error::new(ErrorKind::Safety, unusable_words(K::noun(workspace), workspace, reason)).hint(UNUSABLE_HINT)
+}
+
+/// The sentence about a kept data set that is not used.
+pub fn unusable_words(noun: &str, workspace: &Workspace, reason: &str) -> String {
+    format!("the kept data set is not used, as the {noun} {workspace} {reason}")
+}
+
+/// What to do about it.
+pub const UNUSABLE_HINT: &str =
+    "drop or move that; or run plimsoll clean --data as the user that kept it; or leave out --keep-data";
 
 /// An error if a place has to be kept for the sake of what is not ours: all of it is named.
 ///

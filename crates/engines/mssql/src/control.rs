@@ -25,7 +25,7 @@ pub(super) struct Control {
 impl Control {
     pub(super) fn connect(connector: &Connector, name: &str) -> Result<Self> {
         let mut control = Self::on(connector.connect(name)?, connector);
-        match control.run(sql::PATIENCE.sql()) {
+        match control.set(sql::PATIENCE.sql()) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
             // A server without that setting has its own patience.
             _ => Ok(control),
@@ -62,6 +62,11 @@ impl Control {
                 self.done(outcome)
             },
         )
+    }
+
+    /// Sets something of the session, which a server does at once.
+    pub(super) fn set(&mut self, sql: &str) -> Result<u64> {
+        self.within(self.question_s, |wire| wire.run(sql))
     }
 
     /// Runs a statement of ours. It has an hour.

@@ -78,7 +78,7 @@ impl MssqlSession {
             loads: connector.loads,
             measures_loads: Arc::clone(&connector.measures_loads),
         };
-        session.control.run(sql::SETTINGS.sql())?;
+        session.control.set(sql::SETTINGS.sql())?;
         if access.existing {
             session.learn_tables()?;
         }

@@ -170,6 +170,11 @@ impl Keeper for Connection {
         strangers(self, workspace)
     }
 
+    fn other_owners(&mut self, workspace: &Workspace) -> Result<Vec<String>> {
+        let rows = self.rows(sql("who else owns a workspace"), &[workspace.name()])?;
+        Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
+    }
+
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
         Ok(self.row(sql("whether a session works"), &[&session.to_string(), &format!("{WORK}{run}")])?.is_true(0))
     }

@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_engine::server::place::listed;
+use plimsoll_engine::server::place::{UNUSABLE_HINT, listed, unusable_words};
 use plimsoll_engine::{
     ClaimMode, Error, ErrorKind, Mark, Part, Result, Workspace, WorkspaceKind, WorkspaceStatus, process,
 };
@@ -50,7 +50,18 @@ impl SqliteDatabase {
             Err(error) if error.kind == ErrorKind::Missing => return Ok(None),
             Err(error) => return Err(error),
         }
-        Ok(Some(lease))
+        // A run that can do without a data set with something of others in it does.
+        Ok(self.unfit(workspace)?.is_none().then_some(lease))
+    }
+
+    /// What is not ours in a data set that was kept, if something is: its tables would be loaded anew.
+    fn unfit(&self, workspace: &Workspace) -> Result<Option<String>> {
+        if workspace.kind() != WorkspaceKind::Data {
+            return Ok(None);
+        }
+        let expected = self.intents.expected(&self.location.object(workspace))?;
+        let others = strangers(&self.location.database(workspace), &expected)?;
+        Ok((!others.is_empty()).then(|| listed(&others)))
     }
 
     fn take_alone(&self, workspace: &Workspace) -> Result<Option<FileLease>> {
@@ -68,6 +79,9 @@ impl SqliteDatabase {
             location::delete_database(&path)?;
             self.intents.begin(&self.location.object(workspace))?;
             self.make_file(&path, &mark)?;
+        } else if let Some(others) = self.unfit(workspace)? {
+            let reason = format!("has what is not known to be ours: {others}");
+            return Err(Error::new(ErrorKind::Safety, unusable_words("file", workspace, &reason)).hint(UNUSABLE_HINT));
         }
         self.intents.made(&mark)?;
         Ok(Some(lease))
