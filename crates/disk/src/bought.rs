@@ -107,11 +107,6 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
 }
 
 impl Promise {
-    /// Says how much of the limits is expected: records keep it as a ceiling of its own kind.
-    pub fn expect(&mut self, percent: f64) {
-        self.ceilings.extend(Ceiling::new("expected", percent, "what the user expects".to_owned()));
-    }
-
     /// What to say of a suite whose cells have at most so many threads.
     pub fn too_few_threads(&self, most_threads: u32) -> Option<String> {
         ((most_threads as usize) < self.disks).then(|| {

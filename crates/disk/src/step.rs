@@ -69,6 +69,16 @@ const BUFFERED: Parameter = Parameter::new(
 )
 .or("no");
 
+const EXPECT: Parameter = Parameter::new(
+    "expect",
+    Kind::Count(0, MOST_EXPECTED_PERCENT),
+    "Percent of the limits of what was bought that somebody expects. 0 means that nothing is said of it.",
+)
+.or("0");
+
+/// More than the limits themselves is expected of a burst at most.
+pub const MOST_EXPECTED_PERCENT: u64 = 1_000;
+
 /// Failed operations in percent of all, from which a repetition is no result.
 const MOST_FAILED_PERCENT: f64 = 1.0;
 
@@ -77,7 +87,7 @@ pub const KIND: StepKind = StepKind {
     invalid,
     ..StepKind::new(
         "disk",
-        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &SEED],
+        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &EXPECT, &SEED],
         || Measures::Alone(Box::<Disk>::default()),
         figures,
     )

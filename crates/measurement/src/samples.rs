@@ -156,9 +156,7 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
-    pub const RESOURCES: [(&str, &str); 25] = [
-        // How much of the others somebody expects, in percent.
-        ("expected", "%"),
+    pub const RESOURCES: [(&str, &str); 24] = [
         ("cpu", "cores"),
         // What the server shares with all on its machine.
         ("machine_cpu", "cores"),

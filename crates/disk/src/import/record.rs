@@ -26,6 +26,8 @@ pub struct About {
     pub build: String,
     /// What the figures are held against.
     pub ceilings: Vec<Ceiling>,
+    /// How much of that the user expects, in percent; 0 where nothing is said of it.
+    pub expected_percent: u64,
     /// What else a reader has to know.
     pub warnings: Vec<String>,
     /// The campaign that the run belongs to.
@@ -74,7 +76,8 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         clock: "real".to_owned(),
         started_at: about.written_at.clone(),
         campaign: about.campaign.clone(),
-        parameters: [("page_bytes".to_owned(), 4096.into())].into(),
+        parameters: [("page_bytes".to_owned(), 4096.into()), ("expect".to_owned(), about.expected_percent.into())]
+            .into(),
         definition: Definition { hash: definition.hash(), text: definition.text.clone() },
         build: about.build.clone(),
         ceilings: about.ceilings.clone(),

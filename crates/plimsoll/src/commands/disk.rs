@@ -39,6 +39,8 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
         parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;
     }
+    let expected = bought::expected_percent(&options.bought)?.to_string();
+    parameters.set("expect", &expected, &definition.steps).map_err(Failure::usage)?;
     let promise = bought::bought(&options.bought, parameters.bytes("size"))?;
     for sentence in promise.iter().flat_map(|promise| &promise.advice) {
         printer.remark(sentence);

@@ -75,7 +75,11 @@ impl Limits {
         Self {
             iops: value("data_iops"),
             bytes_per_s: value("data_bandwidth").map(|rate| rate * MB as f64),
-            expected: value("expected"),
+            expected: record
+                .parameters
+                .get("expect")
+                .and_then(serde_json::Value::as_f64)
+                .filter(|percent| *percent > 0.0),
         }
     }
 }

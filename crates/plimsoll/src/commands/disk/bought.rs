@@ -1,6 +1,7 @@
 //! What a disk should deliver: the arguments that say what was bought.
 
 use plimsoll_disk::bought::{Promise, Purchase, promise};
+use plimsoll_disk::step::MOST_EXPECTED_PERCENT;
 
 use crate::args::Bought;
 use crate::failure::Failure;
@@ -17,13 +18,15 @@ pub fn bought(options: &Bought, file_bytes: u64) -> Result<Option<Promise>, Fail
         unit: options.allocation_unit.clone(),
         redundancy: options.redundancy.clone(),
     };
-    let mut promise = promise(&purchase, file_bytes)?;
-    if let Some(text) = &options.expect {
-        let percent = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
-        let percent = percent
-            .filter(|percent| (1.0..=200.0).contains(percent))
-            .ok_or_else(|| Failure::usage(format!("--expect {text} is no percentage")).hint("such as --expect 75%"))?;
-        promise.expect(percent);
-    }
-    Ok(Some(promise))
+    Ok(Some(promise(&purchase, file_bytes)?))
+}
+
+/// The percentage of the limits that the user expects; 0 if nothing is said of it.
+pub fn expected_percent(options: &Bought) -> Result<u64, Failure> {
+    let Some(text) = &options.expect else { return Ok(0) };
+    let percent = text.trim().trim_end_matches('%').trim().parse::<u64>().ok();
+    percent.filter(|percent| (1..=MOST_EXPECTED_PERCENT).contains(percent)).ok_or_else(|| {
+        Failure::usage(format!("--expect {text} is no whole percentage from 1 to {MOST_EXPECTED_PERCENT}"))
+            .hint("such as --expect 75%")
+    })
 }

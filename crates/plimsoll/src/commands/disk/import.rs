@@ -7,7 +7,7 @@ use plimsoll_disk::import::{self, About, ImportError, Imported, Tool};
 use plimsoll_engine::files;
 use plimsoll_measurement::{Event, RunRecord, exit};
 
-use super::bought::bought;
+use super::bought::{bought, expected_percent};
 use crate::args::Import;
 use crate::commands::run::{build, present};
 use crate::failure::Failure;
@@ -65,6 +65,7 @@ fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]
     let warnings = advice.chain(threads).collect();
     let about = About {
         ceilings: promise.map(|promise| promise.ceilings).unwrap_or_default(),
+        expected_percent: expected_percent(&options.bought)?,
         warnings,
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         target: options.target.clone(),
