@@ -128,7 +128,7 @@ fn of_sqlite() {
 
 /// A loop that makes commits until it is interrupted.
 fn interrupted(scene: &Scene, target: &str) {
-    let child = scene.spawn(&["run", "insert-latency", "--set", "commits=100000000", "--verbose", "--target", target]);
+    let child = scene.spawn(&["run", "insert-latency", "--set", "commits=10000000", "--verbose", "--target", target]);
     let pid = child.id().to_string();
     wait_until(|| {
         let runs = scene.say(&["runs", "--json", "--limit", "1"]).json();

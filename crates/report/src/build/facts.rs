@@ -220,7 +220,8 @@ pub fn environment(record: &RunRecord) -> Option<Table> {
 /// Where and with what the run was made.
 pub fn origin(record: &RunRecord) -> Option<Table> {
     let host = &record.host;
-    let engine = format!("{} {}", record.engine, record.engine_version.as_deref().unwrap_or_default());
+    let version = record.engine_version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let engine = format!("{}{version}", record.engine);
     let seconds = |seconds: Option<f64>| seconds.map(format_seconds);
     let known = [
         ("Run", Some(record.run_id.clone())),

@@ -18,12 +18,12 @@ const MOST_EVIDENCE: usize = 3;
 
 /// The report of a run.
 pub fn run(record: &RunRecord) -> Report {
-    let version = plain(record.engine_version.as_deref().unwrap_or_default());
+    let version = record.engine_version.as_deref().map(|version| format!(" {}", plain(version))).unwrap_or_default();
     let mut report = Report {
         run_id: Some(plain(&record.run_id)),
         about: vec![
             format!("{}  {}", plain(&record.run_id), moment(&record.started_at)),
-            format!("{} {version}, {}, {}", plain(&record.engine), words::time(record), words::state(record)),
+            format!("{}{version}, {}, {}", plain(&record.engine), words::time(record), words::state(record)),
         ],
         basis: record.basis,
         ..Report::new(format!("{} on {}", plain(&record.test), words::target(record)))
