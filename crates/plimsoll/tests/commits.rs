@@ -86,8 +86,8 @@ fn postgresql_says_how_often_it_synced_and_how_long_where_it_times_that() {
     server.psql("SELECT pg_reload_conf()").unwrap();
     let timed = record(&scene, &target, "200");
     let sync_ms = file(&timed, "WAL syncs")["write_latency_ms"].as_f64().unwrap();
-    let insert_ms = figure(&timed, "insert_latency").unwrap();
-    assert!(sync_ms > 0.0 && sync_ms < insert_ms, "{sync_ms} of {insert_ms}");
+    // Syncs of the server's own processes are among them, so that on a busy disk their mean may be longer than an insert's.
+    assert!(sync_ms > 0.0, "{sync_ms}");
     let inserts = |record: &Value| record["repetitions"][1]["requests"][0].clone();
     let of_server = inserts(&timed);
     assert_eq!((&timed["parameters"]["loop"], of_server["operations"].as_u64()), (&"server".into(), Some(200)));
