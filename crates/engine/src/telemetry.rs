@@ -55,9 +55,10 @@ pub struct Folders {
 }
 
 /// Gauges of sessions by what they do.
-pub const SESSION_GAUGES: [Counter; 7] = [
+pub const SESSION_GAUGES: [Counter; 8] = [
     Counter::SessionsOnCpu,
     Counter::SessionsReadingData,
+    Counter::SessionsWritingData,
     Counter::SessionsWritingLog,
     Counter::SessionsWaitingForLocks,
     Counter::SessionsWaitingForClients,

@@ -107,6 +107,8 @@ vocabulary! {
         SessionsOnCpu = "sessions_on_cpu",
         /// Sessions that wait for data pages now.
         SessionsReadingData = "sessions_reading_data",
+        /// Sessions that write data pages or temporary files themselves now, and wait for that.
+        SessionsWritingData = "sessions_writing_data",
         /// Sessions that wait now for the log to be durable.
         SessionsWritingLog = "sessions_writing_log",
         /// Sessions of those that write or sync the log themselves now; the others wait for them.

@@ -47,6 +47,8 @@ vocabulary! {
         LogWrite = "log_write",
         /// A page comes from a data file.
         DataRead = "data_read",
+        /// A statement reads or writes what is no page of a table: sorts and hashes that spill.
+        DataSpill = "data_spill",
         /// A lock of a row, a table or a definition.
         Lock = "lock",
         /// The client, or the way to it.

@@ -15,14 +15,23 @@ pub struct Builder<P> {
     parent: Option<PathBuf>,
     pub(crate) wal_parent: Option<PathBuf>,
     settings: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
     pub(crate) installation: Option<Installation>,
     product: PhantomData<P>,
 }
 
 impl<P> Default for Builder<P> {
     fn default() -> Self {
-        let (settings, product) = (Vec::new(), PhantomData);
-        Self { durable: false, trusting: false, parent: None, wal_parent: None, settings, installation: None, product }
+        Self {
+            durable: false,
+            trusting: false,
+            parent: None,
+            wal_parent: None,
+            settings: Vec::new(),
+            environment: Vec::new(),
+            installation: None,
+            product: PhantomData,
+        }
     }
 }
 
@@ -39,6 +48,13 @@ impl<P> Builder<P> {
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A variable of the environment that the server is started in.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -78,6 +94,7 @@ impl<P> Builder<P> {
         let directory = made.map_err(TestbedError::io("make a directory for the server"))?;
         give_to(account, directory.path()).map_err(TestbedError::io("give the directory away"))?;
         let guard = Guard::new(account, stop, program, directory.path())?;
-        Ok(Server::new(guard, directory, programs, account))
+        let environment = self.environment.clone();
+        Ok(Server::new(guard, directory, programs, account, environment))
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::account::{Account, command_as};
+use crate::account::{Account, give_to};
 use crate::error::run;
 use crate::programs::Programs;
 use crate::server::SUPERUSER;
@@ -50,13 +50,25 @@ impl Builder<Programs> {
         self.setting("innodb_buffer_pool_size", &format!("{megabytes}M"))
     }
 
+    /// The folder of the redo log, instead of the server's. Its user may write there. It is the caller's to remove.
+    #[must_use]
+    pub fn redo_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.wal_parent = Some(folder.into());
+        self
+    }
+
     /// Makes the server and returns when it answers. There is an empty database `test`.
     pub fn start(self) -> Result<MariaDb, TestbedError> {
         let programs = self.installation.as_ref().map_or_else(Programs::find, Programs::of)?;
         let (account, program) = (Account::for_server("mysql")?, programs.server.clone());
         let mut server = self.place(account, programs, STOP, &program)?;
         write(&server.path("control"), CONTROL)?;
-        run(server.programs.install(account, server.directory()).current_dir(server.directory()))?;
+        let mut install = server.programs.install(account, server.directory());
+        if let Some(folder) = &self.wal_parent {
+            give_to(account, folder).map_err(TestbedError::io("give the log's folder away"))?;
+            install.arg(format!("--innodb-log-group-home-dir={}", folder.display()));
+        }
+        run(install.current_dir(server.directory()))?;
         let configure = |server: &MariaDb| write(&server.path("my.cnf"), &self.options(server));
         server.start_at_free_port(configure, |server| server.control("start"))?;
         server.make_users()?;
@@ -83,6 +95,8 @@ impl Builder<Programs> {
             ("max_connections", "400"),
         ];
         ours.extend(server.programs.product_settings(self.durable));
+        let redo = self.wal_parent.as_ref().map(|folder| folder.display().to_string());
+        ours.extend(redo.as_deref().map(|folder| ("innodb_log_group_home_dir", folder)));
         format!("[mysqld]\n{}", self.lines(&ours, |name, value| format!("{name} = {value}\n")))
     }
 }
@@ -169,7 +183,7 @@ impl Server<Programs> {
     }
 
     fn control(&self, what: &str) -> Result<(), TestbedError> {
-        let mut command = command_as(self.account, "sh");
+        let mut command = self.control_command("sh");
         command.args(self.control_words(what)).stdin(Stdio::null());
         self.work(&mut command, format!("{} ({what})", self.programs.server.display()))
     }

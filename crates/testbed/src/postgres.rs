@@ -121,9 +121,15 @@ impl Server<Binaries> {
 
     /// Runs SQL in a database; the result unaligned, without headings.
     pub fn psql_in(&self, database: &str, sql: &str) -> Result<String, TestbedError> {
+        run(self.client(database).arg("--command").arg(sql))
+    }
+
+    /// The client program, connected to a database by the socket; whoever runs it says what is to be done.
+    pub fn client(&self, database: &str) -> Command {
         let mut psql = Command::new(&self.programs.psql);
         psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]);
-        run(psql.arg("--dbname").arg(self.socket_url(database)).arg("--command").arg(sql))
+        psql.arg("--dbname").arg(self.socket_url(database));
+        psql
     }
 
     /// Stops the server if it runs, ending its sessions, and starts it again; returns when it answers.
@@ -144,7 +150,7 @@ impl Server<Binaries> {
 
     fn pg_ctl(&self, arguments: &[&str]) -> Result<(), TestbedError> {
         let program: &Path = &self.programs.pg_ctl;
-        let mut command = command_as(self.account, program);
+        let mut command = self.control_command(program);
         self.work(command.args(arguments).args(self.places()), program.display().to_string())
     }
 

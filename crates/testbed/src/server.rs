@@ -1,5 +1,6 @@
 //! A running test server, of whatever product.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::account::Account;
+use crate::account::{Account, command_as};
 use crate::error::run;
 use crate::guard::Guard;
 use crate::{Builder, TestbedError};
@@ -33,6 +34,7 @@ pub struct Server<P> {
     directory: TempDir,
     pub(crate) programs: P,
     pub(crate) account: Option<Account>,
+    environment: Vec<(String, String)>,
     pub(crate) password: String,
     pub(crate) port: u16,
 }
@@ -43,10 +45,16 @@ impl<P> Server<P> {
         Builder::default()
     }
 
-    pub(crate) fn new(guard: Guard, directory: TempDir, programs: P, account: Option<Account>) -> Self {
+    pub(crate) fn new(
+        guard: Guard,
+        directory: TempDir,
+        programs: P,
+        account: Option<Account>,
+        environment: Vec<(String, String)>,
+    ) -> Self {
         // Sixteen hexadecimal digits that differ from server to server: enough for one that only this machine can reach.
         let password = format!("{:016x}", RandomState::new().build_hasher().finish());
-        Self { guard, directory, programs, account, password, port: 0 }
+        Self { guard, directory, programs, account, environment, password, port: 0 }
     }
 
     /// Name of the superuser.
@@ -76,6 +84,13 @@ impl<P> Server<P> {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory().join(name)
+    }
+
+    /// A command that starts or stops the server, as its user and with its environment.
+    pub(crate) fn control_command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = command_as(self.account, program);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
     }
 
     /// Starts the server for the first time, at a port that nobody uses at the moment.

@@ -1,5 +1,6 @@
 //! What a machine can hold a process to: a loop device of our own, and control groups, version 1 or 2.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,11 +15,17 @@ const PERIOD: u32 = 100_000;
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
     /// Reads a second at the device.
-    Reads(u32),
+    Reads(f64),
+    /// Bytes of reads a second there.
+    ReadBytes(f64),
     /// Writes a second at the device.
-    Writes(u32),
-    /// CPUs.
+    Writes(f64),
+    /// Bytes of writes a second there.
+    WriteBytes(f64),
+    /// A quota of CPUs.
     Cpus(f64),
+    /// CPUs that may be used, counted from the first.
+    Cores(u32),
     /// Memory, with what the system caches for it, in MB.
     MemoryMb(u32),
 }
@@ -70,16 +77,16 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group with these limits.
-    pub fn hold(name: &str, limits: &[Limit], device: Option<&SlowDevice>) -> Result<Self, String> {
+    /// Makes a group with these limits, each with the device that it is about.
+    pub fn hold(name: &str, limits: &[(Limit, Option<&SlowDevice>)]) -> Result<Self, String> {
         let mut group = Self { folders: Vec::new() };
         let unified = Path::new(ROOT).join("cgroup.controllers").exists();
-        for limit in limits {
-            let (controller, file, value) = setting(*limit, unified, device)?;
+        for (limit, device) in limits {
+            let (controller, file, value) = setting(*limit, unified, *device)?;
             let folder =
                 Path::new(ROOT).join(if unified { "" } else { controller }).join(format!("plimsoll-induced-{name}"));
             if unified {
-                write(&Path::new(ROOT).join("cgroup.subtree_control"), &format!("+{controller}"))?;
+                set(&Path::new(ROOT).join("cgroup.subtree_control"), &format!("+{controller}"))?;
             }
             if !group.folders.contains(&folder) {
                 fs::create_dir_all(&folder)
@@ -87,9 +94,13 @@ impl Group {
                 group.folders.push(folder.clone());
             }
             if controller == "cpu" && !unified {
-                write(&folder.join("cpu.cfs_period_us"), &PERIOD.to_string())?;
+                set(&folder.join("cpu.cfs_period_us"), &PERIOD.to_string())?;
             }
-            write(&folder.join(file), &value)?;
+            if controller == "cpuset" && !unified {
+                let nodes = fs::read_to_string(Path::new(ROOT).join("cpuset/cpuset.mems")).unwrap_or_default();
+                set(&folder.join("cpuset.mems"), nodes.trim())?;
+            }
+            set(&folder.join(file), &value)?;
         }
         Ok(group)
     }
@@ -99,7 +110,7 @@ impl Group {
         for process in tree(pid) {
             for folder in &self.folders {
                 // One that has ended meanwhile needs no limit.
-                let entered = write(&folder.join("cgroup.procs"), &process.to_string());
+                let entered = set(&folder.join("cgroup.procs"), &process.to_string());
                 if process == pid {
                     entered?;
                 }
@@ -110,8 +121,14 @@ impl Group {
 
     /// A command within the group.
     pub fn command(&self, program: &Path) -> Command {
-        let files: Vec<PathBuf> = self.folders.iter().map(|folder| folder.join("cgroup.procs")).collect();
-        super::in_group(program, &files)
+        let mut command = Command::new("sh");
+        let mut enter = String::new();
+        for folder in &self.folders {
+            // Writing to a String can't fail.
+            let _ = write!(enter, "echo $$ > '{}/cgroup.procs' && ", folder.display());
+        }
+        command.arg("-c").arg(format!("{enter}exec \"$0\" \"$@\"")).arg(program);
+        command
     }
 }
 
@@ -134,25 +151,33 @@ fn setting(
     unified: bool,
     device: Option<&SlowDevice>,
 ) -> Result<(&'static str, &'static str, String), String> {
-    let number = || device.map(|device| device.number.clone()).ok_or("there is no device to limit");
-    Ok(match (limit, unified) {
-        (Limit::Reads(rate), false) => ("blkio", "blkio.throttle.read_iops_device", format!("{} {rate}", number()?)),
-        (Limit::Writes(rate), false) => ("blkio", "blkio.throttle.write_iops_device", format!("{} {rate}", number()?)),
-        (Limit::Reads(rate), true) => ("io", "io.max", format!("{} riops={rate}", number()?)),
-        (Limit::Writes(rate), true) => ("io", "io.max", format!("{} wiops={rate}", number()?)),
-        (Limit::Cpus(cpus), false) => ("cpu", "cpu.cfs_quota_us", format!("{:.0}", cpus * f64::from(PERIOD))),
-        (Limit::Cpus(cpus), true) => ("cpu", "cpu.max", format!("{:.0} {PERIOD}", cpus * f64::from(PERIOD))),
-        (Limit::MemoryMb(mb), false) => ("memory", "memory.limit_in_bytes", format!("{mb}M")),
-        (Limit::MemoryMb(mb), true) => ("memory", "memory.max", format!("{mb}M")),
+    let of_device = |old: &'static str, new: &str, value: f64| {
+        let number = device.map(|device| &device.number).ok_or("there is no device to limit")?;
+        let name = if unified { "io.max" } else { old };
+        let sign = if unified { format!("{new}=") } else { String::new() };
+        Ok::<_, String>((if unified { "io" } else { "blkio" }, name, format!("{number} {sign}{value:.0}")))
+    };
+    let period = f64::from(PERIOD);
+    Ok(match limit {
+        Limit::Reads(rate) => of_device("blkio.throttle.read_iops_device", "riops", rate)?,
+        Limit::ReadBytes(rate) => of_device("blkio.throttle.read_bps_device", "rbps", rate)?,
+        Limit::Writes(rate) => of_device("blkio.throttle.write_iops_device", "wiops", rate)?,
+        Limit::WriteBytes(rate) => of_device("blkio.throttle.write_bps_device", "wbps", rate)?,
+        Limit::Cpus(cpus) if unified => ("cpu", "cpu.max", format!("{:.0} {PERIOD}", cpus * period)),
+        Limit::Cpus(cpus) => ("cpu", "cpu.cfs_quota_us", format!("{:.0}", cpus * period)),
+        Limit::Cores(cores) => ("cpuset", "cpuset.cpus", format!("0-{}", cores.saturating_sub(1))),
+        Limit::MemoryMb(mb) => {
+            ("memory", if unified { "memory.max" } else { "memory.limit_in_bytes" }, format!("{mb}M"))
+        }
     })
 }
 
-fn write(file: &Path, text: &str) -> Result<(), String> {
+fn set(file: &Path, text: &str) -> Result<(), String> {
     fs::write(file, text).map_err(|error| format!("{} can't be set to '{text}': {error}", file.display()))
 }
 
 /// A process and all below it.
-fn tree(root: u32) -> Vec<u32> {
+pub fn tree(root: u32) -> Vec<u32> {
     let mut tree = vec![root];
     let mut next = 0;
     while let Some(parent) = tree.get(next).copied() {
@@ -166,10 +191,10 @@ fn tree(root: u32) -> Vec<u32> {
 /// Has the system forget what it has cached of files.
 pub fn forget_cache() -> Result<(), String> {
     ran(&mut Command::new("sync"))?;
-    write(Path::new("/proc/sys/vm/drop_caches"), "3")
+    set(Path::new("/proc/sys/vm/drop_caches"), "3")
 }
 
-fn ran(command: &mut Command) -> Result<String, String> {
+pub fn ran(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{name} can't be started: {error}"))?;
     if !output.status.success() {

@@ -62,6 +62,13 @@ fn provide(server: &Server, refresh: bool) -> Result<Ready, String> {
     installation.stated_version().map(ready).map_err(|error| first_line(&error))
 }
 
+/// A server of a name, fetched unless it is there. An error is the reason why it is not to be had.
+pub fn installation(name: &str) -> Result<Installation, String> {
+    let server =
+        SERVERS.iter().find(|server| server.name == name).ok_or_else(|| format!("there is no server '{name}'"))?;
+    provide(server, false).map(|ready| ready.installation)
+}
+
 /// The servers of these names, all of them for `all`.
 fn named(names: &str) -> Result<Vec<&'static Server>, u8> {
     if names == "all" {

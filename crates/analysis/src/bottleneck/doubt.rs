@@ -77,7 +77,7 @@ fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<Str
         "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}; these are too few looks to compute the gain from \
          {}; a longer run has more",
         model.load.sessions,
-        waited_for(found.rule.limit)?,
+        waited_for(model, found.rule)?,
         found.lift
     ))
 }

@@ -8,8 +8,8 @@ use super::neighbours;
 use super::network::Network;
 use super::outside;
 use super::rules::{
-    BETWEEN, Change, Counts, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, OTHERS_LET_GO, RULES, Rule,
-    Station, Use,
+    BETWEEN, Change, Counts, DEVICES, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, OTHERS_LET_GO, RULES,
+    Rule, Station, Use,
 };
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
@@ -64,6 +64,11 @@ impl<'a> Model<'a> {
             return outside::sessions(self.means, self.load, self.rate);
         }
         let waiting = self.means.sum(rule.waits)?;
+        if rule.waits.iter().all(|wait| DEVICES.contains(wait)) && !rule.waits.is_empty() {
+            let all = self.means.sum(&DEVICES).unwrap_or(0.0);
+            let hidden = neighbours::hidden(self.means, self.load).min(all);
+            return Some(if all > 0.0 { waiting * (1.0 - hidden / all) } else { waiting });
+        }
         let at_work = self.means.column("server_cpu").filter(|_| rule.station() == Some(Station::Cpu)).unwrap_or(0.0);
         (waiting >= at_work.min(self.load.sessions)).then_some(waiting)
     }
@@ -92,8 +97,21 @@ impl<'a> Model<'a> {
         let is_held = |column: &str| {
             device_of(column).is_some_and(|device| self.ceilings.iter().any(|one| one.resource.starts_with(device)))
         };
-        let first = devices.into_iter().find(|(column, _)| !is_held(column));
+        let first = devices.into_iter().find(|(column, _)| !is_held(column) && self.explains(column, rule));
         first.and_then(|(column, words)| self.latency(rule, column, words)).into_iter().collect()
+    }
+
+    /// Whether the device's operations take a good part of what sessions wait for them. What takes the rest is above the device: a file
+    /// system, a network, a quota. The device's own time would mislead then.
+    fn explains(&self, column: &str, rule: &Rule) -> bool {
+        let operations = column.strip_suffix("_latency").map(|name| format!("{name}s"));
+        let rate = operations.and_then(|name| self.means.column(&name));
+        let (Some(rate), Some(ms), Some(waiting)) = (rate, self.means.column(column), self.waiting(rule)) else {
+            return true;
+        };
+        // One write of the log serves all that wait for it.
+        let waiting = if rule.station() == Some(Station::Log) { waiting.min(1.0) } else { waiting };
+        rate * ms / 1e3 >= EXPLAINED * waiting
     }
 
     fn latency(&self, rule: &Rule, column: &str, words: &'static str) -> Option<(&'static str, f64, Option<f64>)> {
@@ -418,6 +436,8 @@ const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
 const AT_EASE: f64 = 0.5;
 const LEAST_AT_EASE: usize = 2;
+/// The part of sessions' waits for a device from which its own times are told.
+const EXPLAINED: f64 = 0.5;
 /// Cores are enough for so many that work, as a part of them.
 const ENOUGH: f64 = 1.05;
 /// Cores for each session from which on it works in parallel.

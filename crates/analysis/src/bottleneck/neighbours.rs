@@ -5,6 +5,7 @@ use plimsoll_measurement::Ceiling;
 
 use super::judged::Load;
 use super::means::{Means, ceiling};
+use super::outside::INSIDE;
 use super::rules::{MACHINE_CPU, NAMED_PERCENT};
 
 /// Part of the CPUs from which it is worth a word that others use them.
@@ -25,6 +26,15 @@ pub(super) fn queued(means: &Means<'_>) -> Option<f64> {
     let busy = own + means.sum(&["other_cpu", "kernel_cpu"]).unwrap_or(0.0);
     let stolen = means.column("stolen_cpu").unwrap_or(0.0);
     Some(waited + if busy > 0.0 { stolen * own / busy } else { 0.0 })
+}
+
+/// Sessions that are seen to wait for something and were ready to run: a call that reads from the system's cache, or that has returned
+/// meanwhile, is shown as a wait until its thread gets a CPU. They are those by which waits, work and threads without a CPU are more than
+/// the sessions.
+pub(super) fn hidden(means: &Means<'_>, load: &Load) -> f64 {
+    let seen = INSIDE.iter().filter_map(|column| means.column(column)).sum::<f64>();
+    let runnable = queued(means).map_or(0.0, |queued| queued + means.column("server_cpu").unwrap_or(0.0));
+    (seen + runnable - load.sessions).max(0.0).min(runnable)
 }
 
 /// Whether others are at work there, and it is known what threads waited for.

@@ -6,8 +6,9 @@ use super::judged::Load;
 use super::means::Means;
 
 /// What sessions wait for inside the server.
-const INSIDE: [&str; 8] = [
+pub(super) const INSIDE: [&str; 9] = [
     "waiting_for_data_read",
+    "waiting_for_data_write",
     "waiting_for_log_write",
     "waiting_for_log_governor",
     "waiting_for_lock",

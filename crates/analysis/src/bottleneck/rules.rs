@@ -149,6 +149,12 @@ const LOG_WRITES: [(&str, &str); 4] = [
     ("disk_write_latency", "a write of the disk"),
 ];
 
+/// Sessions that write data or spill it themselves.
+pub const WRITES: &str = "waiting_for_data_write";
+
+/// Sessions that wait for the device of the data.
+const DATA_WAITS: [&str; 2] = ["waiting_for_data_read", WRITES];
+
 /// All limits. The order is that in which they are told where they cost the same.
 pub const RULES: [Rule; 13] = [
     Rule {
@@ -169,7 +175,7 @@ pub const RULES: [Rule; 13] = [
             disk(&["disk_reads"], "disk_read_iops"),
             disk(&["disk_writes"], "disk_write_iops"),
         ],
-        waits: &["waiting_for_data_read"],
+        waits: &DATA_WAITS,
         latency: &READS,
         ..rule("data_iops", "data I/Os a second", "20 % more data I/Os a second", Change::More(Station::Data))
     },
@@ -181,7 +187,7 @@ pub const RULES: [Rule; 13] = [
             disk(&["disk_read_rate"], "disk_read_bandwidth"),
             disk(&["disk_write_rate"], "disk_write_bandwidth"),
         ],
-        waits: &["waiting_for_data_read"],
+        waits: &DATA_WAITS,
         latency: &READS,
         ..rule("data_bandwidth", "data bandwidth", "20 % more data bandwidth", Change::More(Station::Data))
     },
@@ -201,16 +207,16 @@ pub const RULES: [Rule; 13] = [
     },
     Rule {
         uses: &[percent(&["data_io_percent"])],
-        waits: &["waiting_for_data_read"],
+        waits: &DATA_WAITS,
         latency: &READS,
         last_resort: true,
         ..rule("data_io", "data I/O", "20 % more data I/O", Change::More(Station::Data))
     },
     Rule {
-        waits: &["waiting_for_data_read"],
+        waits: &DATA_WAITS,
         latency: &READS,
         last_resort: true,
-        ..rule("data_io", "reads of data", "reads of data that take a fifth less time", Change::Faster(Station::Data))
+        ..rule("data_io", "data I/O", "data I/O that takes a fifth less time", Change::Faster(Station::Data))
     },
     Rule {
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
@@ -259,11 +265,12 @@ pub const RULES: [Rule; 13] = [
 pub const NETWORK: &[Use] = &[part(&["network_sent"], "network"), part(&["network_received"], "network")];
 
 /// Columns of sessions that wait for a device.
-pub const DEVICES: [&str; 3] = ["waiting_for_data_read", "waiting_for_log_write", "waiting_for_log_governor"];
+pub const DEVICES: [&str; 4] =
+    ["waiting_for_data_read", "waiting_for_data_write", "waiting_for_log_write", "waiting_for_log_governor"];
 
 /// What sessions wait for, and where they queue for it: as far as that is known it is seen.
 pub const WAITS: [(&[&str], Option<Station>); 7] = [
-    (&["waiting_for_data_read"], Some(Station::Data)),
+    (&DATA_WAITS, Some(Station::Data)),
     (&["waiting_for_log_write", "waiting_for_log_governor"], Some(Station::Log)),
     (&["waiting_for_lock"], None),
     (&["waiting_for_turn"], None),

@@ -485,6 +485,27 @@ fn neighbours_cost_what_threads_waited_for_a_core() {
 }
 
 #[test]
+fn who_waits_for_a_core_in_the_middle_of_a_read_does_not_wait_for_the_device() {
+    let of = |reading: f64, queued: f64| {
+        let columns = [
+            ("waiting_for_data_read", reading),
+            ("server_cpu", 0.65),
+            ("client_cpu", 0.03),
+            ("other_cpu", 1.2),
+            ("kernel_cpu", 0.0),
+            ("server_cpu_queue", queued),
+        ];
+        judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0)], &closed(4.0), &STEADY)
+    };
+    // All of the four would be accounted for twice.
+    let hidden = of(2.94, 3.2);
+    assert!(!hidden.limits().unwrap_or_default().contains(&"data_io"), "{hidden:?}");
+    let told = |judged: &Judged| judged.evidence.iter().find(|told| told.contains("waited for data")).cloned();
+    assert_eq!(told(&of(2.94, 0.1)).unwrap(), "2.94 of 4 sessions waited for data to be read on average");
+    assert_eq!(of(2.94, 0.1).limits(), Some(vec!["data_io"]));
+}
+
+#[test]
 fn a_quota_of_the_servers_own_is_what_it_is_held_to() {
     let of = |throttled: f64, queued: &[(&str, f64)]| {
         let columns = [

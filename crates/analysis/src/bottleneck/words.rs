@@ -3,7 +3,7 @@
 use super::judged::{Found, Judged, Used, is_shown};
 use super::model::Model;
 use super::neighbours;
-use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, Station};
+use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, Rule, Station, WRITES};
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{format_significant, tenths};
 
@@ -109,7 +109,7 @@ pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
     let sessions = number(model.load.sessions);
     let mut waits: Vec<(f64, &str)> = Vec::new();
     for one in found {
-        let Some((waiting, what)) = one.waiting.zip(waited_for(one.rule.limit)) else { continue };
+        let Some((waiting, what)) = one.waiting.zip(waited_for(model, one.rule)) else { continue };
         if waiting >= LEAST_WAITING && !waits.iter().any(|(_, known)| *known == what) {
             waits.push((waiting.min(model.load.sessions), what));
         }
@@ -232,7 +232,7 @@ fn at_full_use(rate: f64, maximum: Maximum) -> String {
 /// The sessions that waited for it.
 fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
-    let what = waited_for(one.rule.limit)?;
+    let what = waited_for(model, one.rule)?;
     // Sessions that are counted when somebody looks.
     let looks = model.means.chance(one.rule.waits).map(|_| format!(", in {} looks", model.means.looks()));
     // Counted one after the other, more may be seen to wait than there are.
@@ -256,9 +256,11 @@ fn locks(model: &Model<'_>, one: &Found) -> Option<String> {
 }
 
 /// What sessions do that wait for a limit.
-pub(super) fn waited_for(limit: &str) -> Option<&'static str> {
-    Some(match limit {
+pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str> {
+    let write = rule.waits.contains(&WRITES) && model.means.column(WRITES).is_some_and(|some| some >= LEAST_WAITING);
+    Some(match rule.limit {
         "cpu" => "computed or waited for CPU",
+        "data_iops" | "data_bandwidth" | "data_io" if write => "waited for data to be read or written",
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
         "locks" => "waited for locks of other sessions",

@@ -55,7 +55,7 @@ pub(super) fn metric_of(wait: &str) -> Option<Counter> {
         WaitClass::Client => Some(Counter::ClientWaitSeconds),
         WaitClass::Workers => Some(Counter::WorkerWaitSeconds),
         WaitClass::Sleep => Some(Counter::SleepWaitSeconds),
-        WaitClass::Cpu | WaitClass::Parallelism | WaitClass::Idle | WaitClass::Other => None,
+        WaitClass::DataSpill | WaitClass::Cpu | WaitClass::Parallelism | WaitClass::Idle | WaitClass::Other => None,
     }
 }
 
@@ -69,6 +69,7 @@ pub(super) fn gauge_of(status: &str, wait: Option<&str>) -> Option<Counter> {
             // A request is one row, however many threads it has: while the first one waits for the others, those work.
             WaitClass::Cpu | WaitClass::Parallelism => Counter::SessionsOnCpu,
             WaitClass::DataRead => Counter::SessionsReadingData,
+            WaitClass::DataSpill => Counter::SessionsWritingData,
             WaitClass::LogWrite | WaitClass::LogRateGovernor => Counter::SessionsWritingLog,
             WaitClass::Lock => Counter::SessionsWaitingForLocks,
             WaitClass::Client => Counter::SessionsWaitingForClients,
@@ -153,6 +154,7 @@ mod tests {
             ("suspended", Some("CXPACKET"), Some(Counter::SessionsOnCpu)),
             ("suspended", Some("CXCONSUMER"), Some(Counter::SessionsOnCpu)),
             ("suspended", Some("PAGEIOLATCH_SH"), Some(Counter::SessionsReadingData)),
+            ("suspended", Some("IO_COMPLETION"), Some(Counter::SessionsWritingData)),
             ("suspended", Some("WRITELOG"), Some(Counter::SessionsWritingLog)),
             ("suspended", Some("HADR_SYNC_COMMIT"), Some(Counter::SessionsWritingLog)),
             ("suspended", Some("LOG_RATE_GOVERNOR"), Some(Counter::SessionsWritingLog)),

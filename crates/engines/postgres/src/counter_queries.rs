@@ -77,9 +77,15 @@ pub(super) fn holders() -> &'static str {
 
 /// Waits of a type, by the beginnings of their names; the first that fits counts. `None`: such a session is not counted, as its
 /// workers are. Names changed their letters' case in version 17.
-const WAITS: [(&str, &[&str], Option<Counter>); 11] = [
+const WAITS: [(&str, &[&str], Option<Counter>); 12] = [
     // Version 18 reads by others' hands, and writes nothing so.
-    ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead", "AioIo"], Some(Counter::SessionsReadingData)),
+    (
+        "IO",
+        &["DataFileRead", "DataFilePrefetch", "SlruRead", "AioIo", "BufFileRead"],
+        Some(Counter::SessionsReadingData),
+    ),
+    // Whoever needs room for a page writes another one himself, and a sort that spills its runs.
+    ("IO", &["DataFile", "BufFile"], Some(Counter::SessionsWritingData)),
     ("IPC", &["BufferIO"], Some(Counter::SessionsReadingData)),
     ("IO", &["WalWrite", "WalSync", "WalInit"], Some(Counter::SessionsWritingLog)),
     ("LWLock", &["WALWrite", "WALInsert", "WALBufMapping"], Some(Counter::SessionsWritingLog)),
@@ -133,6 +139,10 @@ mod tests {
             ("IO", "AioIoCompletion", Some(Counter::SessionsReadingData)),
             ("IO", "AioIoUringExecution", Some(Counter::SessionsReadingData)),
             ("IO", "AioIoUringSubmit", Some(Counter::SessionsReadingData)),
+            ("IO", "DataFileWrite", Some(Counter::SessionsWritingData)),
+            ("IO", "DataFileExtend", Some(Counter::SessionsWritingData)),
+            ("IO", "BuffileWrite", Some(Counter::SessionsWritingData)),
+            ("IO", "BufFileRead", Some(Counter::SessionsReadingData)),
             ("IO", "WALSync", Some(Counter::SessionsWritingLog)),
             ("IO", "WalSync", Some(Counter::SessionsWritingLog)),
             ("IO", "WALRead", Some(Counter::SessionsWaitingForOthers)),

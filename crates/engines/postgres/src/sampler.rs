@@ -298,14 +298,14 @@ mod tests {
             row(["f", "f", "idle in transaction", "Client", "ClientRead", "8", "0"]),
         ];
         let activity = Activity::of(&rows);
-        let gauges = Some([3.0, 2.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
+        let gauges = Some([3.0, 2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
         let waits =
             [("IO/DataFileRead", 2.0), ("Client/ClientRead", 4.0)].map(|(name, count)| (name.to_owned(), count));
         assert_eq!(activity, Activity { gauges, others: Some(11.0), flushing: 0.0, late: 4.0, waits: waits.into() });
-        assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 9);
+        assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 10);
         assert_eq!(
             Activity::of(&[]),
-            Activity { gauges: Some([0.0; 7]), others: Some(0.0), flushing: 0.0, late: 0.0, waits: Vec::new() }
+            Activity { gauges: Some([0.0; 8]), others: Some(0.0), flushing: 0.0, late: 0.0, waits: Vec::new() }
         );
     }
 

@@ -1,0 +1,192 @@
+//! Verdicts on real servers: causes are induced one after the other on servers of our own, and the verdict of a run has to name them.
+//! For each there is a control in which the suspected limit is lifted: a verdict is right if that really helps. What can't be done
+//! on this machine makes a case that was *not run*, never one that passed.
+
+mod causes;
+mod limits;
+mod means;
+mod proxy;
+mod results;
+mod server;
+mod slow;
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use plimsoll_measurement::RunRecord;
+
+use crate::child::{answered, measured, record};
+use crate::tasks::{self, Outcome};
+use crate::{complain, say};
+use causes::{Cause, Causes, Plan, Product};
+use means::{Held, Neighbours};
+use results::{Found, Results, Tried};
+use server::Server;
+
+/// How long a repetition takes.
+const SECONDS: u32 = 8;
+/// Repetitions of a run.
+const REPETITIONS: &str = "2";
+
+const HELP: &str =
+    "cargo xtask induced [--program FILE] [--seeds N,...] [--busy] [--minutes N] [--only TEXT] [--tables]";
+
+/// What was asked for.
+struct Asked<'a> {
+    program: Option<PathBuf>,
+    /// From 1.
+    seeds: Vec<usize>,
+    busy: bool,
+    /// No case begins after that.
+    until: Option<Instant>,
+    /// A part of a cause's name.
+    only: &'a str,
+    /// Whether tables alone are asked for.
+    tables: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn read(arguments: &[&'a str]) -> Option<Self> {
+        let mut asked = Self { program: None, seeds: vec![1, 2, 3], busy: false, until: None, only: "", tables: false };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--program" => asked.program = Some(PathBuf::from(words.next()?)),
+                "--seeds" => asked.seeds = words.next()?.split(',').map(str::parse).collect::<Result<_, _>>().ok()?,
+                "--busy" => asked.busy = true,
+                "--minutes" => {
+                    let minutes: u64 = words.next()?.parse().ok()?;
+                    asked.until = Some(Instant::now() + Duration::from_secs(60 * minutes));
+                }
+                "--only" => asked.only = words.next()?,
+                "--tables" => asked.tables = true,
+                _ => return None,
+            }
+        }
+        (!asked.seeds.contains(&0)).then_some(asked)
+    }
+}
+
+/// Induces causes that have not been tried with this program, and says what became of all.
+pub fn induced(arguments: &[&str]) -> Outcome {
+    let Some(asked) = Asked::read(arguments) else {
+        complain(HELP);
+        return Err(tasks::USAGE);
+    };
+    let program = match &asked.program {
+        Some(program) => program.clone(),
+        None => tasks::released()?,
+    };
+    let failed = |reason: String| {
+        complain(&reason);
+        1
+    };
+    let causes = Causes::read().map_err(failed)?;
+    let mut results = Results::open(file_of(&program).map_err(failed)?).map_err(failed)?;
+    if !asked.tables {
+        tasks::provide_postgresql()?;
+        tasks::provide_mariadb()?;
+        for product in Product::ALL {
+            on_server(&program, product, &causes, &asked, &mut results).map_err(failed)?;
+        }
+    }
+    say(&results.tables(&causes));
+    if results.has_wrong(&causes) { Err(1) } else { Ok(()) }
+}
+
+/// Results of one program add up; those of another one are others.
+fn file_of(program: &Path) -> Result<PathBuf, String> {
+    let bytes = fs::read(program).map_err(|error| format!("{}: {error}", program.display()))?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    Ok(tasks::root().join("target/induced").join(format!("{:016x}.jsonl", hasher.finish())))
+}
+
+fn on_server(
+    program: &Path,
+    product: Product,
+    causes: &Causes,
+    asked: &Asked<'_>,
+    results: &mut Results,
+) -> Result<(), String> {
+    let cases: Vec<(&Cause, usize)> = asked
+        .seeds
+        .iter()
+        .flat_map(|seed| causes.cause.iter().map(move |cause| (cause, *seed)))
+        .filter(|(cause, seed)| cause.product(seed - 1) == product && cause.name.contains(asked.only))
+        .filter(|(cause, seed)| !results.has(cause, *seed, asked.busy))
+        .collect();
+    if cases.is_empty() {
+        return Ok(());
+    }
+    let server = Server::start(product);
+    for (cause, seed) in cases {
+        if asked.until.is_some_and(|until| Instant::now() >= until) {
+            complain("the time is over; another call goes on");
+            break;
+        }
+        complain(&format!("{}, seed {seed}: {}", product.name(), cause.name));
+        let found = match &server {
+            Ok(server) => tried(program, server, causes, cause, seed, asked.busy),
+            Err(reason) => Err(reason.clone()),
+        };
+        let one = Tried { cause: cause.name.clone(), product, seed, busy: asked.busy, found };
+        complain(&told(&one, cause));
+        results.keep(one)?;
+    }
+    Ok(())
+}
+
+fn told(one: &Tried, cause: &Cause) -> String {
+    match &one.found {
+        Err(reason) => format!("  not run: {reason}"),
+        Ok(found) => format!(
+            "  {:?}: {:?}, {:.1} a second, lifted {:.1} ({:+.1} %, promised {:?}): {}",
+            one.judged(cause),
+            found.named,
+            found.rate,
+            found.lifted_rate,
+            found.real_percent(),
+            found.promised_percent,
+            found.evidence.join("; ")
+        ),
+    }
+}
+
+fn tried(
+    program: &Path,
+    server: &Server,
+    causes: &Causes,
+    cause: &Cause,
+    seed: usize,
+    busy: bool,
+) -> Result<Found, String> {
+    let [with, without] = causes.plans(cause, server.product, seed - 1, SECONDS)?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let neighbours = if busy { Some(Neighbours::start(folder.path())?) } else { None };
+    let first = run(program, server, &with, seed, folder.path())?;
+    let control = run(program, server, &without, seed, folder.path())?;
+    drop(neighbours);
+    let verdict = first.verdict.clone();
+    let named: Vec<String> = verdict.limits().map(str::to_owned).collect();
+    let promised = verdict.gains.iter().find(|gain| named.first() == Some(&gain.limit)).map(|gain| gain.gain_percent);
+    Ok(Found {
+        promised_percent: promised,
+        named,
+        evidence: verdict.evidence,
+        rate: answered(&first) as f64 / f64::from(2 * SECONDS),
+        lifted_rate: answered(&control) as f64 / f64::from(2 * SECONDS),
+    })
+}
+
+fn run(program: &Path, server: &Server, plan: &Plan, seed: usize, folder: &Path) -> Result<RunRecord, String> {
+    let held = Held::hold(server, &plan.means, seed as u64)?;
+    let definition = folder.join("case.toml");
+    fs::write(&definition, &plan.definition).map_err(|error| error.to_string())?;
+    let mut command = held.command(program);
+    command.arg("run").arg(&definition).args(["--target", &held.target(), "--allow-writes", "--json", "--quiet"]);
+    command.args(["--repetitions", REPETITIONS]).arg("--store").arg(folder.join("runs.db"));
+    record(&measured(&mut command)?.output)
+}
