@@ -53,7 +53,7 @@ The tasks of the repository.
                                     --write puts the table into docs/GENERATORS.md
   cargo xtask sessions              memory of a session, with 2,000 of them on a stub and 200 on a real server
   cargo xtask stall                 the stall test: a frozen server, and what the percentiles say of it
-  cargo xtask induced [--program FILE] [--seeds N,...] [--busy] [--minutes N] [--only TEXT] [--tables]
+  cargo xtask induced [--program FILE] [--seeds N,...] [--busy] [--minutes N] [--only TEXT] [--records FOLDER] [--tables]
                                     causes that are induced on real servers, with controls, and whether verdicts name them; needs
                                     root; a later call goes on with what was not tried; --busy with builds beside it;
                                     --tables shows what is known

@@ -115,6 +115,8 @@ vocabulary! {
         SessionsFlushingLog = "sessions_flushing_log",
         /// Sessions that wait for others' locks now.
         SessionsWaitingForLocks = "sessions_waiting_for_locks",
+        /// Sessions that wait now for locks of tables, of definitions or by name, where the time that is waited for locks is that of rows alone.
+        SessionsWaitingForTableLocks = "sessions_waiting_for_table_locks",
         /// Sessions of those that wait, in the end, for a session that is not ours.
         SessionsBlockedByOthers = "sessions_blocked_by_others",
         /// Sessions that are in the middle of something and wait for their client now.
@@ -131,7 +133,13 @@ vocabulary! {
 impl Counter {
     /// Whether sessions that are counted so use nothing of the server meanwhile.
     pub const fn is_rest(self) -> bool {
-        matches!(self, Self::SessionsAsleep | Self::SessionsWaitingForClients | Self::SessionsWaitingForLocks)
+        matches!(
+            self,
+            Self::SessionsAsleep
+                | Self::SessionsWaitingForClients
+                | Self::SessionsWaitingForLocks
+                | Self::SessionsWaitingForTableLocks
+        )
     }
 }
 

@@ -30,8 +30,7 @@ const SECONDS: u32 = 8;
 /// Repetitions of a run.
 const REPETITIONS: &str = "2";
 
-const HELP: &str =
-    "cargo xtask induced [--program FILE] [--seeds N,...] [--busy] [--minutes N] [--only TEXT] [--tables]";
+const HELP: &str = "cargo xtask induced [--program FILE] [--seeds N,...] [--busy] [--minutes N] [--only TEXT] [--records FOLDER] [--tables]";
 
 /// What was asked for.
 struct Asked<'a> {
@@ -43,13 +42,23 @@ struct Asked<'a> {
     until: Option<Instant>,
     /// A part of a cause's name.
     only: &'a str,
+    /// Where the records of runs are kept.
+    records: Option<PathBuf>,
     /// Whether tables alone are asked for.
     tables: bool,
 }
 
 impl<'a> Asked<'a> {
     fn read(arguments: &[&'a str]) -> Option<Self> {
-        let mut asked = Self { program: None, seeds: vec![1, 2, 3], busy: false, until: None, only: "", tables: false };
+        let mut asked = Self {
+            program: None,
+            seeds: vec![1, 2, 3],
+            busy: false,
+            until: None,
+            only: "",
+            records: None,
+            tables: false,
+        };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             match *word {
@@ -61,6 +70,7 @@ impl<'a> Asked<'a> {
                     asked.until = Some(Instant::now() + Duration::from_secs(60 * minutes));
                 }
                 "--only" => asked.only = words.next()?,
+                "--records" => asked.records = Some(PathBuf::from(words.next()?)),
                 "--tables" => asked.tables = true,
                 _ => return None,
             }
@@ -129,7 +139,7 @@ fn on_server(
         }
         complain(&format!("{}, seed {seed}: {}", product.name(), cause.name));
         let found = match &server {
-            Ok(server) => tried(program, server, causes, cause, seed, asked.busy),
+            Ok(server) => tried(program, server, causes, (cause, seed), asked),
             Err(reason) => Err(reason.clone()),
         };
         let one = Tried { cause: cause.name.clone(), product, seed, busy: asked.busy, found };
@@ -159,16 +169,23 @@ fn tried(
     program: &Path,
     server: &Server,
     causes: &Causes,
-    cause: &Cause,
-    seed: usize,
-    busy: bool,
+    (cause, seed): (&Cause, usize),
+    asked: &Asked<'_>,
 ) -> Result<Found, String> {
     let [with, without] = causes.plans(cause, server.product, seed - 1, SECONDS)?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let neighbours = if busy { Some(Neighbours::start(folder.path())?) } else { None };
+    let neighbours = if asked.busy { Some(Neighbours::start(folder.path())?) } else { None };
     let first = run(program, server, &with, seed, folder.path())?;
     let control = run(program, server, &without, seed, folder.path())?;
     drop(neighbours);
+    if let Some(folder) = &asked.records {
+        for (record, which) in [(&first, "with"), (&control, "without")] {
+            let name: String = cause.name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+            let file = folder.join(format!("{name}-{}-{seed}-{which}.json", server.product.name()));
+            let text = serde_json::to_string(record).map_err(|error| error.to_string())?;
+            fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+    }
     let verdict = first.verdict.clone();
     let named: Vec<String> = verdict.limits().map(str::to_owned).collect();
     let promised = verdict.gains.iter().find(|gain| named.first() == Some(&gain.limit)).map(|gain| gain.gain_percent);
@@ -187,6 +204,7 @@ fn run(program: &Path, server: &Server, plan: &Plan, seed: usize, folder: &Path)
     fs::write(&definition, &plan.definition).map_err(|error| error.to_string())?;
     let mut command = held.command(program);
     command.arg("run").arg(&definition).args(["--target", &held.target(), "--allow-writes", "--json", "--quiet"]);
+    command.env("PLIMSOLL_PASSWORD", server.password());
     command.args(["--repetitions", REPETITIONS]).arg("--store").arg(folder.join("runs.db"));
     record(&measured(&mut command)?.output)
 }

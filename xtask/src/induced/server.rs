@@ -149,13 +149,18 @@ impl Server {
             }
             Kind::MariaDb(server) => match port {
                 None => server.socket_url("test"),
-                Some(port) => format!(
-                    "{}://{}:{}@127.0.0.1:{port}/test?ssl-mode=DISABLED",
-                    server.product().name(),
-                    server.superuser(),
-                    server.password()
-                ),
+                Some(port) => {
+                    format!("{}://{}@127.0.0.1:{port}/test", server.product().name(), server.superuser())
+                }
             },
+        }
+    }
+
+    /// The superuser's password over TCP.
+    pub fn password(&self) -> &str {
+        match &self.kind {
+            Kind::Postgres(server) => server.password(),
+            Kind::MariaDb(server) => server.password(),
         }
     }
 

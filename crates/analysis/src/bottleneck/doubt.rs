@@ -51,27 +51,40 @@ const FEWER_SESSIONS: &str = "fewer sessions (--set sessions=N) show whether the
 const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing and track_wal_io_timing (PostgreSQL), performance_schema \
                      (MySQL, MariaDB)";
 
-/// Gains that are too close to call.
-fn too_close(found: &[Found]) -> Option<String> {
-    let is_within = |(low, high): (f64, f64), found: &Found| (low..high).contains(&found.gain_percent);
-    let first = found.first().filter(|first| is_within(DOUBT_PERCENT, first));
-    // What brings much less than the first would not be changed first anyway.
-    let least = found.first().map_or(0.0, |first| SECOND_DOUBT_PART * first.gain_percent);
-    let mut others = found.iter().skip(1).filter(|other| other.gain_percent >= least);
-    let doubtful = first.or_else(|| others.find(|other| is_within(SECOND_DOUBT_PERCENT, other)))?;
-    let (lift, gain) = (doubtful.lift, doubtful.gain_percent);
-    Some(format!("{lift} would raise the rate by about {gain:.1} %, which is too close to call"))
+/// Of limits that would be named, those of which it is certain: the first one, and what comes behind it before anything that may bind as
+/// well or not. With that, in a sentence.
+pub(super) fn certain(model: &Model<'_>, found: &[Found], named: usize) -> (usize, Option<String>) {
+    let is_open =
+        |other: &Found| is_within(SECOND_DOUBT_PERCENT, other) || looks_leave_open(model, other, true).is_some();
+    let Some(open) = found[..named].iter().skip(1).position(is_open).map(|place| place + 1) else {
+        return (named, None);
+    };
+    let Found { lift, gain_percent, .. } = &found[open];
+    let told = format!("it is open whether {lift} would help as well: by the model, by about {gain_percent:.1} %");
+    (open, Some(told))
 }
 
-/// Sessions were seen to wait at so few looks that by chance as many others could have been. It is open whether the
-/// named limit would be named then, or some limit if none is named now.
+fn is_within((low, high): (f64, f64), found: &Found) -> bool {
+    (low..high).contains(&found.gain_percent)
+}
+
+/// The gain that decides is too close to call.
+fn too_close(found: &[Found]) -> Option<String> {
+    let Found { lift, gain_percent, .. } = found.first().filter(|first| is_within(DOUBT_PERCENT, first))?;
+    Some(format!("{lift} would raise the rate by about {gain_percent:.1} %, which is too close to call"))
+}
+
+/// By chance as many more sessions or less could have been seen to wait that a limit would be named, or not: the standard error.
+fn looks_leave_open(model: &Model<'_>, found: &Found, is_named: bool) -> Option<f64> {
+    let error = model.means.chance(found.rule.waits).filter(|error| *error > 0.0)?;
+    let otherwise = model.gain_with(found, if is_named { -error } else { error })?;
+    ((otherwise >= NAMED_PERCENT) != is_named).then_some(error)
+}
+
+/// Sessions were seen to wait at so few looks that it is open whether the first limit would be named, or some limit if none is named now.
 fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
-    let (side, mut candidates) = if named > 0 { (-1.0, found[..named].iter()) } else { (1.0, found.iter()) };
-    let (found, error) = candidates.find_map(|found| {
-        let error = model.means.chance(found.rule.waits).filter(|error| *error > 0.0)?;
-        let otherwise = model.gain_with(found, side * error)?;
-        ((otherwise >= NAMED_PERCENT) != (named > 0)).then_some((found, error))
-    })?;
+    let mut candidates = if named > 0 { found[..1].iter() } else { found.iter() };
+    let (found, error) = candidates.find_map(|found| Some((found, looks_leave_open(model, found, named > 0)?)))?;
     let (waiting, looks) = (found.waiting?, model.means.looks());
     Some(format!(
         "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}; these are too few looks to compute the gain from \
@@ -146,7 +159,7 @@ const TURNS_PART: f64 = 0.2;
 /// The CPUs are full, but of other programs' work, and nobody says what the server's threads waited for a CPU.
 fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
     let (cores, all) = neighbours::at_work(model.means, model.ceilings)?;
-    if neighbours::queued(model.means).is_some() {
+    if neighbours::queued(model.means, model.ceilings).is_some() {
         // It is known what that cost.
         return None;
     }
@@ -239,8 +252,6 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
     Some(did + &disk)
 }
 
-/// ... and that it may bind too is a doubt only where it brings this part.
-const SECOND_DOUBT_PART: f64 = 0.25;
 /// Part of the time from which a fifth faster storage is worth a word, in percent.
 const LEAST_STALLED_PERCENT: f64 = 20.0;
 /// Limits of storage, and those that are met by it.

@@ -61,6 +61,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
             found.gain_percent = 0.0;
         }
     }
+    let (named, open) = doubt::certain(&model, &found, named);
     let doubt = if all_done { None } else { doubt::of(&model, &found, named) };
     let (abstained, remedy) = doubt.map(|doubt| (doubt.reason, doubt.remedy)).unzip();
     let maximum = model.maximum(&found[..named]);
@@ -68,7 +69,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let faster_cores = model.with_faster_cores().filter(|gain| !all_done && !names_cpu && *gain >= NAMED_PERCENT);
     let mut judged = Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, faster_cores };
     judged.evidence = match judged.abstained {
-        None => words::evidence(&model, &judged, all_done),
+        None => words::evidence(&model, &judged, all_done).into_iter().chain(open).collect(),
         Some(_) => words::known(&model, &judged.found),
     };
     judged

@@ -9,7 +9,7 @@ use super::network::Network;
 use super::outside;
 use super::rules::{
     BETWEEN, Change, Counts, DEVICES, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, OTHERS_LET_GO, RULES,
-    Rule, Station, Use,
+    Rule, Station, TABLE_LOCKS, Use,
 };
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
@@ -66,7 +66,7 @@ impl<'a> Model<'a> {
         let waiting = self.means.sum(rule.waits)?;
         if rule.waits.iter().all(|wait| DEVICES.contains(wait)) && !rule.waits.is_empty() {
             let all = self.means.sum(&DEVICES).unwrap_or(0.0);
-            let hidden = neighbours::hidden(self.means, self.load).min(all);
+            let hidden = neighbours::hidden(self.means, self.ceilings, self.load).min(all);
             return Some(if all > 0.0 { waiting * (1.0 - hidden / all) } else { waiting });
         }
         let at_work = self.means.column("server_cpu").filter(|_| rule.station() == Some(Station::Cpu)).unwrap_or(0.0);
@@ -174,8 +174,11 @@ impl<'a> Model<'a> {
 
     /// Sessions that wait for locks of others' sessions, of those that wait for locks.
     pub fn blocked(&self) -> Option<(f64, f64)> {
-        let waiting = self.means.column("waiting_for_lock").filter(|waiting| *waiting > 0.0)?;
-        Some((self.means.column("blocked_by_others")?.min(waiting), waiting))
+        let of_tables = self.means.column(TABLE_LOCKS).unwrap_or(0.0);
+        let waiting = self.means.column("waiting_for_lock")? + of_tables;
+        let blocked = self.means.column("blocked_by_others")?.min(waiting);
+        // An engine may not see who holds a table.
+        (waiting > 0.0 && (blocked > 0.0 || of_tables < waiting / 2.0)).then_some((blocked, waiting))
     }
 
     /// What a rule's change would bring, in percent, with this use and so many sessions that wait.
@@ -184,7 +187,7 @@ impl<'a> Model<'a> {
             Change::More(Station::Cpu) => {
                 let gain = self.with_more(rule, Station::Cpu, used?).max(self.without_neighbours());
                 // Nobody gains more than what he waited for.
-                neighbours::most_gain_percent(self.means, self.load).map_or(gain, |most| gain.min(most))
+                neighbours::most_gain_percent(self.means, self.ceilings, self.load).map_or(gain, |most| gain.min(most))
             }
             Change::More(station) => self.with_more(rule, station, used?),
             Change::Faster(station) => self.with_faster(station, waiting?)?,
@@ -258,7 +261,7 @@ impl<'a> Model<'a> {
         }
         let at_cpu = self.rate * self.network.time_at(Station::Cpu as usize);
         let computing = self.means.sum(&["server_cpu", "client_cpu"]).unwrap_or(0.0);
-        let beyond = neighbours::queued(self.means).unwrap_or(0.0) - (at_cpu - computing).max(0.0);
+        let beyond = neighbours::queued(self.means, self.ceilings).unwrap_or(0.0) - (at_cpu - computing).max(0.0);
         // A fifth more of anything brings a fifth at most.
         self.less_elsewhere((beyond * (1.0 - 1.0 / MORE)).max(0.0)).min(100.0 * (MORE - 1.0))
     }

@@ -18,11 +18,15 @@ pub(super) fn at_work(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<(f64, f
 }
 
 /// Threads of the server and of our client that were ready to run and had no CPU, on average. What the machine's own host took is a wait
-/// as well, which the machine's kernel does not see: it hits whoever runs.
-pub(super) fn queued(means: &Means<'_>) -> Option<f64> {
+/// as well, which the machine's kernel does not see: it hits whoever runs. A client that is held to fewer CPUs than there are waits for its own
+/// quota, which is none of the server's waits.
+pub(super) fn queued(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<f64> {
     let means = means.whole();
     let own = means.sum(&["server_cpu", "client_cpu"])?;
-    let waited = means.column("server_cpu_queue")? + means.column("client_cpu_queue").unwrap_or(0.0);
+    let cpus = |resource| ceiling(ceilings, resource).map(|ceiling| ceiling.value);
+    let is_held = cpus("client_cpu").zip(cpus(MACHINE_CPU)).is_some_and(|(own, all)| own < all);
+    let of_client = means.column("client_cpu_queue").filter(|_| !is_held).unwrap_or(0.0);
+    let waited = means.column("server_cpu_queue")? + of_client;
     let busy = own + means.sum(&["other_cpu", "kernel_cpu"]).unwrap_or(0.0);
     let stolen = means.column("stolen_cpu").unwrap_or(0.0);
     Some(waited + if busy > 0.0 { stolen * own / busy } else { 0.0 })
@@ -31,15 +35,15 @@ pub(super) fn queued(means: &Means<'_>) -> Option<f64> {
 /// Sessions that are seen to wait for something and were ready to run: a call that reads from the system's cache, or that has returned
 /// meanwhile, is shown as a wait until its thread gets a CPU. They are those by which waits, work and threads without a CPU are more than
 /// the sessions.
-pub(super) fn hidden(means: &Means<'_>, load: &Load) -> f64 {
+pub(super) fn hidden(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> f64 {
     let seen = INSIDE.iter().filter_map(|column| means.column(column)).sum::<f64>();
-    let runnable = queued(means).map_or(0.0, |queued| queued + means.column("server_cpu").unwrap_or(0.0));
+    let runnable = queued(means, ceilings).map_or(0.0, |queued| queued + means.column("server_cpu").unwrap_or(0.0));
     (seen + runnable - load.sessions).max(0.0).min(runnable)
 }
 
 /// Whether others are at work there, and it is known what threads waited for.
 pub(super) fn are_measured(means: &Means<'_>, ceilings: &[Ceiling]) -> bool {
-    at_work(means, ceilings).is_some() && queued(means).is_some()
+    at_work(means, ceilings).is_some() && queued(means, ceilings).is_some()
 }
 
 /// What would be gained if sessions waited for so many threads less.
@@ -48,12 +52,12 @@ fn without(waited: f64, load: &Load) -> f64 {
 }
 
 /// Whether they gave way: without them hardly anything would be gained, as next to nobody waited.
-pub(super) fn gave_way(means: &Means<'_>, load: &Load) -> bool {
-    queued(means).is_some_and(|waited| without(waited, load) < NAMED_PERCENT)
+pub(super) fn gave_way(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> bool {
+    queued(means, ceilings).is_some_and(|waited| without(waited, load) < NAMED_PERCENT)
 }
 
 /// What 20 % more cores bring at most: half of the waits for them. `None` where nobody says what threads waited. Of a queue in which all
 /// sessions stand this is more than the model says, which counts then; beside other programs it is less, as these take new cores too.
-pub(super) fn most_gain_percent(means: &Means<'_>, load: &Load) -> Option<f64> {
-    queued(means).map(|waited| without(waited / 2.0, load))
+pub(super) fn most_gain_percent(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> Option<f64> {
+    queued(means, ceilings).map(|waited| without(waited / 2.0, load))
 }

@@ -4,14 +4,16 @@
 
 use super::judged::Load;
 use super::means::Means;
+use super::rules::TABLE_LOCKS;
 
 /// What sessions wait for inside the server.
-pub(super) const INSIDE: [&str; 9] = [
+pub(super) const INSIDE: [&str; 10] = [
     "waiting_for_data_read",
     "waiting_for_data_write",
     "waiting_for_log_write",
     "waiting_for_log_governor",
     "waiting_for_lock",
+    TABLE_LOCKS,
     "waiting_for_turn",
     "waiting_for_worker",
     "sleeping",

@@ -149,6 +149,9 @@ const LOG_WRITES: [(&str, &str); 4] = [
     ("disk_write_latency", "a write of the disk"),
 ];
 
+/// Sessions that wait for locks of tables or by name, where an engine's sum of waits for locks is of rows alone.
+pub const TABLE_LOCKS: &str = "waiting_for_table_lock";
+
 /// Sessions that write data or spill it themselves.
 pub const WRITES: &str = "waiting_for_data_write";
 
@@ -236,7 +239,7 @@ pub const RULES: [Rule; 13] = [
     },
     rule("device", "a device that stands still at times", "a device that never stands still", Change::Unfrozen),
     Rule {
-        waits: &["waiting_for_lock"],
+        waits: &["waiting_for_lock", TABLE_LOCKS],
         ..rule(
             LOCK_LIMIT,
             "locks of other sessions",
@@ -272,7 +275,7 @@ pub const DEVICES: [&str; 4] =
 pub const WAITS: [(&[&str], Option<Station>); 7] = [
     (&DATA_WAITS, Some(Station::Data)),
     (&["waiting_for_log_write", "waiting_for_log_governor"], Some(Station::Log)),
-    (&["waiting_for_lock"], None),
+    (&["waiting_for_lock", TABLE_LOCKS], None),
     (&["waiting_for_turn"], None),
     (&["waiting_for_worker"], None),
     (&["sleeping"], None),

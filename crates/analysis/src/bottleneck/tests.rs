@@ -369,11 +369,13 @@ fn a_few_looks_are_chance() {
         samples.columns[0].momentary = true;
         samples.columns[0].values = seen.into_iter().map(Some).collect();
         let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
-        judge(&stretch, &[], &closed(8.0)).limits()
+        let judged = judge(&stretch, &[], &closed(8.0));
+        let is_open = judged.evidence.iter().any(|sentence| sentence.starts_with("it is open whether the same locks"));
+        (judged.limits().unwrap(), is_open)
     };
-    assert_eq!(both([0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]), None);
-    assert_eq!(both([0.0; 10]), Some(vec!["log_write"]));
-    assert_eq!(both([1.0; 10]), Some(vec!["locks", "log_write"]));
+    assert_eq!(both([0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]), (vec!["log_write"], true));
+    assert_eq!(both([0.0; 10]), (vec!["log_write"], false));
+    assert_eq!(both([1.0; 10]), (vec!["locks", "log_write"], false));
 }
 
 #[test]
@@ -479,6 +481,21 @@ fn neighbours_cost_what_threads_waited_for_a_core() {
     let load = Load { busy: Some(8.0), client: Some(0.016), ..closed(8.0) };
     let away = judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)], &load, &STEADY);
     assert_eq!(away.limits().unwrap()[0], "network", "{away:?}");
+    // What the client waits for its own quota is none of the server's CPU.
+    let columns = [
+        ("waiting_for_log_write", 6.0),
+        ("server_cpu", 0.3),
+        ("client_cpu", 0.1),
+        ("other_cpu", 1.0),
+        ("kernel_cpu", 0.0),
+        ("server_cpu_queue", 0.01),
+        ("client_cpu_queue", 3.0),
+    ];
+    let held =
+        |own| judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", own)], &closed(8.0), &STEADY);
+    let cpu =
+        |judged: &Judged| judged.gains().iter().find(|gain| gain.limit == "cpu").map_or(0.0, |gain| gain.gain_percent);
+    assert!(cpu(&held(0.5)) < 1.0 && cpu(&held(2.0)) > 5.0, "{:?} {:?}", held(0.5), held(2.0));
     // They took nearly all of the machine, and the server hardly waited for it.
     let hardly = beside_others(Some(0.43), 1.6);
     assert_eq!(hardly.limits(), Some(vec!["log_write"]), "{hardly:?}");

@@ -170,8 +170,8 @@ const MOST_NAMES: usize = 4;
 /// What other programs on the machine used, and what that cost the server.
 fn beside(model: &Model<'_>) -> Option<String> {
     let (cores, all) = neighbours::at_work(model.means, model.ceilings)?;
-    let waited = neighbours::queued(model.means)?;
-    let cost = if neighbours::gave_way(model.means, model.load) {
+    let waited = neighbours::queued(model.means, model.ceilings)?;
+    let cost = if neighbours::gave_way(model.means, model.ceilings, model.load) {
         "so they did not slow it"
     } else {
         "with theirs and its own work"

@@ -100,20 +100,22 @@ impl Follow {
 
 /// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
 /// doesn't tell: for pages, for row locks, or for nothing.
-const STATES: [(&str, Counter); 14] = [
+const STATES: [(&str, Counter); 15] = [
     ("User sleep", Counter::SessionsAsleep),
-    ("User lock", Counter::SessionsWaitingForLocks),
+    ("User lock", Counter::SessionsWaitingForTableLocks),
     ("Commit", Counter::SessionsWritingLog),
     ("Waiting for handler commit", Counter::SessionsWritingLog),
+    // MariaDB waits for the log behind all else, before it answers.
+    ("Updating status", Counter::SessionsWritingLog),
     ("Waiting for prior transaction to", Counter::SessionsWritingLog),
     ("Writing to net", Counter::SessionsWaitingForClients),
     ("Sending to client", Counter::SessionsWaitingForClients),
     ("Reading from net", Counter::SessionsWaitingForClients),
-    ("System lock", Counter::SessionsWaitingForLocks),
-    ("Table lock", Counter::SessionsWaitingForLocks),
-    ("Locked", Counter::SessionsWaitingForLocks),
-    ("Waiting for table", Counter::SessionsWaitingForLocks),
-    ("Waiting for global", Counter::SessionsWaitingForLocks),
+    ("System lock", Counter::SessionsWaitingForTableLocks),
+    ("Table lock", Counter::SessionsWaitingForTableLocks),
+    ("Locked", Counter::SessionsWaitingForTableLocks),
+    ("Waiting for table", Counter::SessionsWaitingForTableLocks),
+    ("Waiting for global", Counter::SessionsWaitingForTableLocks),
     ("Waiting", Counter::SessionsWaitingForOthers),
 ];
 
@@ -205,7 +207,8 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
         (Counter::SessionsOnCpu, Some(working - waiting - reading)),
         (Counter::SessionsReadingData, Some(reading)),
         (Counter::SessionsWritingLog, Some(of(Counter::SessionsWritingLog))),
-        (Counter::SessionsWaitingForLocks, Some(of(Counter::SessionsWaitingForLocks) + waiting)),
+        (Counter::SessionsWaitingForLocks, Some(waiting)),
+        (Counter::SessionsWaitingForTableLocks, Some(of(Counter::SessionsWaitingForTableLocks))),
         (Counter::SessionsWaitingForClients, clients),
         (Counter::SessionsAsleep, Some(of(Counter::SessionsAsleep))),
         (Counter::SessionsWaitingForOthers, Some(of(Counter::SessionsWaitingForOthers))),
@@ -386,11 +389,11 @@ mod tests {
         };
         let ours: Ours = (0..11).collect();
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0, 0.0]);
+        assert_eq!(values, [1.0, 2.0, 1.0, 1.0, 1.0, 3.0, 1.0, 1.0, 0.0]);
         // Of others those at work count: one of three, as two wait for rows; one that commits; and one that waits for another server.
         let ours = Ours::from([4]);
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 3.0]);
+        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
         // What isn't seen isn't said.
         assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }), None);
         let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }).unwrap();

@@ -105,7 +105,9 @@ impl ServerSampler {
             let gauges = counter_queries::gauges(&rows, &ours, beside).unwrap_or_default();
             put(readings, &gauges, window);
             if !gauges.is_empty() {
-                let blocked = self.blocked(product, &ours, beside.row_locks[0])?;
+                let of_tables = gauges.iter().find(|(gauge, _)| *gauge == Counter::SessionsWaitingForTableLocks);
+                let waiting = [beside.row_locks[0], of_tables.map_or(0.0, |(_, sessions)| *sessions)];
+                let blocked = self.blocked(product, &ours, waiting)?;
                 put(
                     readings,
                     &blocked
@@ -119,13 +121,17 @@ impl ServerSampler {
         Ok(())
     }
 
-    /// How many of our sessions wait for row locks of others' sessions, of so many that wait. The waits get their name.
-    fn blocked(&mut self, product: Product, ours: &Ours, waiting: f64) -> Result<Option<f64>> {
+    /// How many of our sessions wait for locks of others' sessions, of so many that wait for rows and for tables. The waits for rows get
+    /// their name. MariaDB does not say who holds a table.
+    fn blocked(&mut self, product: Product, ours: &Ours, [for_rows, for_tables]: [f64; 2]) -> Result<Option<f64>> {
+        if for_rows > 0.0 {
+            self.seen.push((ROW_LOCK.to_owned(), for_rows));
+        }
+        let waiting = if product == Product::MariaDb { for_rows } else { for_rows + for_tables };
         if waiting <= 0.0 {
             return Ok(Some(0.0));
         }
-        self.seen.push((ROW_LOCK.to_owned(), waiting));
-        let Some((rows, _)) = self.rows(product.text("holders of row locks"))? else { return Ok(None) };
+        let Some((rows, _)) = self.rows(product.text("holders of locks"))? else { return Ok(None) };
         let pairs = rows.iter().filter_map(|row| Some((number(row, 0)? as u32, number(row, 1)? as u32)));
         Ok(counter_queries::blocked_by_others(&pairs.collect::<Vec<_>>(), ours, waiting))
     }

@@ -79,8 +79,8 @@ fn every_statement_works_and_answers_as_documented() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Nobody waits, everything is ours, and nothing went wrong.
-    let holders = if empty.contains(&"holders of row locks of MySQL") { "MySQL" } else { "MariaDB" };
-    let holders = format!("holders of row locks of {holders}");
+    let holders = if empty.contains(&"holders of locks of MySQL") { "MySQL" } else { "MariaDB" };
+    let holders = format!("holders of locks of {holders}");
     let expected = [
         "transactions",
         &holders,

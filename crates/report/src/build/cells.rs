@@ -145,6 +145,8 @@ pub fn headline(record: &RunRecord) -> Option<String> {
 pub fn bought(record: &RunRecord) -> Option<String> {
     let limits = Limits::of(record);
     let rows = rows(record);
+    // A database has limits as well, and no cells.
+    rows.first()?;
     let mut classes: Vec<(String, f64, f64)> = Vec::new();
     for row in &rows {
         let percent = row.percent_of(&limits)?;

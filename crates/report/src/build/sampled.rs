@@ -37,13 +37,14 @@ const LOOKS: [(&str, Color, usize); 20] = [
 ];
 
 /// Reasons of sessions in the order in which they are stacked; others stand above them.
-const REASONS: [&str; 9] = [
+const REASONS: [&str; 10] = [
     "on_cpu",
     "waiting_for_data_read",
     "waiting_for_data_write",
     "waiting_for_log_write",
     "waiting_for_log_governor",
     "waiting_for_lock",
+    "waiting_for_table_lock",
     "waiting_for_worker",
     "waiting_for_client",
     "sleeping",

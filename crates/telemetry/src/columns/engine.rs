@@ -30,7 +30,7 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 34] = [
+const COLUMNS: [(&str, &str, &[Make]); 35] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -69,6 +69,7 @@ const COLUMNS: [(&str, &str, &[Make]); 34] = [
     ),
     ("waiting_for_data_write", "sessions", &[Seen(Counter::SessionsWritingData)]),
     ("waiting_for_lock", "sessions", &[Rate(Counter::LockWaitSeconds, 1.0), Seen(Counter::SessionsWaitingForLocks)]),
+    ("waiting_for_table_lock", "sessions", &[Seen(Counter::SessionsWaitingForTableLocks)]),
     ("blocked_by_others", "sessions", &[Seen(Counter::SessionsBlockedByOthers)]),
     ("waiting_for_turn", "sessions", &[Rate(Counter::WriteTurnWaitSeconds, 1.0)]),
     (

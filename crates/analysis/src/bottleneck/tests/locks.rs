@@ -52,3 +52,25 @@ fn no_more_sessions_wait_than_there_are() {
     let judged = judged(&[("waiting_for_lock", 9.2), ("cpu", 0.2)], &[("cpu", 2.0)], &closed(8.0), &STEADY);
     assert!(judged.evidence.iter().any(|sentence| sentence.starts_with("8 of 8 sessions waited for locks")));
 }
+
+#[test]
+fn nobody_is_said_to_hold_a_table_that_an_engine_does_not_tell_of() {
+    let of = |blocked: f64| {
+        let columns = [
+            ("waiting_for_lock", 0.0),
+            ("waiting_for_table_lock", 6.0),
+            ("blocked_by_others", blocked),
+            ("waiting", 6.0),
+            ("cpu", 0.2),
+        ];
+        let mut samples = samples(&columns);
+        samples.columns[3].of = Some("Waiting for table metadata lock".to_owned());
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+        judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0))
+    };
+    let told = |judged: &Judged, sentence: &str| judged.evidence.iter().any(|told| told == sentence);
+    let unknown = of(0.0);
+    assert_eq!(unknown.limits(), Some(vec!["locks"]));
+    assert!(told(&unknown, "they waited for locks of whole tables"), "{:?}", unknown.evidence);
+    assert!(told(&of(6.0), "they waited for locks of whole tables, which sessions of others held"));
+}
