@@ -285,6 +285,18 @@ mod tests {
     }
 
     #[test]
+    fn a_database_has_limits_and_nothing_that_was_bought() {
+        let ceiling =
+            plimsoll_measurement::Ceiling { resource: "data_iops".to_owned(), value: 320.0, ..Default::default() };
+        let mut record = record(2);
+        record.ceilings = vec![ceiling];
+        assert!(bought(&record).is_some_and(|told| told.starts_with("Of the 320 IOPS")));
+        assert_eq!(limits(&record).len(), 1);
+        record.repetitions.iter_mut().flat_map(|one| &mut one.points).for_each(|point| point.cell = None);
+        assert_eq!((bought(&record), limits(&record)), (None, Vec::new()));
+    }
+
+    #[test]
     fn each_cell_is_a_row_with_what_it_cost() {
         let record = record(2);
         let rows = rows(&record);
