@@ -107,7 +107,7 @@ vocabulary! {
         SessionsOnCpu = "sessions_on_cpu",
         /// Sessions that wait for data pages now.
         SessionsReadingData = "sessions_reading_data",
-        /// Sessions that write data pages or temporary files themselves now, and wait for that.
+        /// Sessions that write data pages themselves now and wait for that, or for what they spill to temporary files and read from there.
         SessionsWritingData = "sessions_writing_data",
         /// Sessions that wait now for the log to be durable.
         SessionsWritingLog = "sessions_writing_log",

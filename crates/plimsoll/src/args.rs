@@ -449,7 +449,7 @@ To see whether a test could run, it makes an empty workspace at the target and r
 --allow-workspace.
 
 Exit codes of a self-test: 0 everything works, 5 only rights are missing, 7 something was refused, differed, was late, or
-was not tried.")]
+was not tried, 130 interrupted by Ctrl-C.")]
 pub struct Doctor {
     /// Target to check.
     #[arg(value_name = "URL")]

@@ -72,7 +72,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                 if before > 1 {
                     end(&interrupt, &printer, signal);
                 }
-                printer.remark("ending: what was made at the target is left to 'plimsoll clean'");
+                printer.remark("ending at once: what may stay at the target is named, and 'plimsoll clean' removes it");
                 let _ = give_up.send(signal);
                 continue;
             }

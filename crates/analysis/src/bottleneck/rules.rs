@@ -152,7 +152,7 @@ const LOG_WRITES: [(&str, &str); 4] = [
 /// Sessions that wait for locks of tables or by name, where an engine's sum of waits for locks is of rows alone.
 pub const TABLE_LOCKS: &str = "waiting_for_table_lock";
 
-/// Sessions that write data or spill it themselves.
+/// Sessions that write data themselves, or spill it and read it back.
 pub const WRITES: &str = "waiting_for_data_write";
 
 /// Sessions that wait for the device of the data.

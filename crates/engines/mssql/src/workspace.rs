@@ -278,6 +278,19 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
     }
     let (procedures, strangers) = within(control, workspace)?;
     without_others::<Control>(workspace, &strangers)?;
+    // All or nothing: a view elsewhere that nobody told us of may keep a table.
+    control.run(sql::BEGIN.sql())?;
+    match drop_all(control, name, &procedures) {
+        Ok(()) => control.run(sql::COMMIT.sql()).map(drop),
+        Err(error) => {
+            // A session that is lost has taken its transaction with it.
+            let _ = control.run(sql::ROLLBACK.sql());
+            Err(error)
+        }
+    }
+}
+
+fn drop_all(control: &mut Control, name: &str, procedures: &[String]) -> Result<()> {
     // Of all tables that refer to each other none could be the first.
     let keys = control.rows(sql::FOREIGN_KEYS, &[Value::Text(name)])?;
     for (table, key) in keys.iter().filter_map(pair) {
@@ -287,7 +300,7 @@ pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Resul
     for table in control.names(sql::TABLES, &[Value::Text(name)])? {
         control.run_filled(sql::DROP_TABLE, &[("workspace", name), ("table", &table)])?;
     }
-    for procedure in &procedures {
+    for procedure in procedures {
         control.run_filled(sql::DROP_PROCEDURE, &[("workspace", name), ("procedure", procedure)])?;
     }
     control.run_filled(sql::DROP_SCHEMA, &[("workspace", name)]).map(drop)

@@ -79,12 +79,8 @@ pub(super) fn holders() -> &'static str {
 /// workers are. Names changed their letters' case in version 17.
 const WAITS: [(&str, &[&str], Option<Counter>); 12] = [
     // Version 18 reads by others' hands, and writes nothing so.
-    (
-        "IO",
-        &["DataFileRead", "DataFilePrefetch", "SlruRead", "AioIo", "BufFileRead"],
-        Some(Counter::SessionsReadingData),
-    ),
-    // Whoever needs room for a page writes another one himself, and a sort that spills its runs.
+    ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead", "AioIo"], Some(Counter::SessionsReadingData)),
+    // Whoever needs room for a page writes another one himself. A sort that spills writes its runs and reads them: no cache helps there.
     ("IO", &["DataFile", "BufFile"], Some(Counter::SessionsWritingData)),
     ("IPC", &["BufferIO"], Some(Counter::SessionsReadingData)),
     ("IO", &["WalWrite", "WalSync", "WalInit"], Some(Counter::SessionsWritingLog)),
@@ -142,7 +138,7 @@ mod tests {
             ("IO", "DataFileWrite", Some(Counter::SessionsWritingData)),
             ("IO", "DataFileExtend", Some(Counter::SessionsWritingData)),
             ("IO", "BuffileWrite", Some(Counter::SessionsWritingData)),
-            ("IO", "BufFileRead", Some(Counter::SessionsReadingData)),
+            ("IO", "BufFileRead", Some(Counter::SessionsWritingData)),
             ("IO", "WALSync", Some(Counter::SessionsWritingLog)),
             ("IO", "WalSync", Some(Counter::SessionsWritingLog)),
             ("IO", "WALRead", Some(Counter::SessionsWaitingForOthers)),

@@ -105,6 +105,7 @@ fn load(
     let wanted = wanted(parameters, target.page_bytes());
     let lasts = parameters.duration("duration").as_secs().max(1);
     let asks_again = mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
+    let asks_for_rows = mix.kinds().into_iter().any(|kind| kind.is_single() && kind != Kind::BulkLoad);
     let new_keys = if asks_again { lasts.saturating_mul(NEW_KEYS_A_SECOND) } else { 0 };
     let remembered = wanted.rows.saturating_add(new_keys).min(i32::MAX as u64);
     let mut targets = Vec::new();
@@ -122,7 +123,8 @@ fn load(
         if !is_cold {
             session.query_count(&session.dialect().scan(&table.name, false), &[])?;
         }
-        let by_procedure = by_procedure(target, parameters.choice("procedures"), keep, session, &table)?;
+        let by_procedure =
+            asks_for_rows && by_procedure(target, parameters.choice("procedures"), keep, session, &table)?;
         targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
     }
     session.checkpoint()?;

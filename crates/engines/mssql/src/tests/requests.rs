@@ -103,6 +103,7 @@ fn procedures_of_a_place_go_with_it() {
         .on("k.parent_object_id", [Said::Rows(vec![vec![Text("t"), Text("k")]])])
         .on("sys.sql_expression_dependencies", names(&[]))
         .on("DROP", [Said::Rows(Vec::new())])
+        .on("TRANSACTION", [Said::Rows(Vec::new())])
         .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
     let drop_schema = || workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap());
@@ -119,6 +120,11 @@ fn procedures_of_a_place_go_with_it() {
             "DROP SCHEMA [plimsoll_run_a1]",
         ]
     );
+    assert_eq!(script.asked().last().map(String::as_str), Some("COMMIT TRANSACTION"));
+    // Something of which nobody told us keeps one of the tables, and so all.
+    let script = script.on("DROP SCHEMA", [Said::Fault(super::scripted::refusal(3729)), Said::Rows(Vec::new())]);
+    assert_eq!(drop_schema().unwrap_err().code.as_deref(), Some("3729"));
+    assert!(script.asked().last().is_some_and(|sql| sql.ends_with("ROLLBACK TRANSACTION")));
     // Nothing of others goes with it, be it inside or elsewhere.
     let mut script = script
         .on("sys.sql_expression_dependencies", [Said::Rows(vec![vec![Text("VIEW"), Text("elsewhere")]])])
