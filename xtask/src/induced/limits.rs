@@ -58,6 +58,11 @@ impl SlowDevice {
         Ok(device)
     }
 
+    /// Its major and minor number.
+    pub fn number(&self) -> &str {
+        &self.number
+    }
+
     /// Where it is mounted.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().join("m")

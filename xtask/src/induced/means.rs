@@ -20,7 +20,7 @@ use super::server::Server;
 const OTHERS_MS: f64 = 60_000.0;
 
 /// The means at work.
-pub struct Held<'a> {
+pub struct InForce<'a> {
     server: &'a Server,
     client: Group,
     proxy: Option<Proxy>,
@@ -31,9 +31,9 @@ pub struct Held<'a> {
     groups: Option<Group>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> InForce<'a> {
     /// Sets all of it up.
-    pub fn hold(server: &'a Server, means: &Means, seed: u64) -> Result<Self, String> {
+    pub fn set(server: &'a Server, means: &Means, seed: u64) -> Result<Self, String> {
         let none = std::collections::BTreeMap::new();
         let back = server.set(means.settings.get(server.product.family()).unwrap_or(&none))?;
         let (data, log) = (Some(&server.data), Some(&server.log));
@@ -88,7 +88,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for InForce<'_> {
     fn drop(&mut self) {
         self.stops = None;
         self.groups = None;

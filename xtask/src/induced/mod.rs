@@ -9,6 +9,7 @@ mod proxy;
 mod results;
 mod server;
 mod slow;
+mod watch;
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
@@ -21,9 +22,10 @@ use crate::child::{answered, measured, record};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 use causes::{Cause, Causes, Plan, Product};
-use means::{Held, Neighbours};
+use means::{InForce, Neighbours};
 use results::{Found, Results, Tried};
 use server::Server;
+use watch::Watch;
 
 /// How long a repetition takes.
 const SECONDS: u32 = 8;
@@ -175,8 +177,8 @@ fn tried(
     let [with, without] = causes.plans(cause, server.product, seed - 1, SECONDS)?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let neighbours = if asked.busy { Some(Neighbours::start(folder.path())?) } else { None };
-    let first = run(program, server, &with, seed, folder.path())?;
-    let control = run(program, server, &without, seed, folder.path())?;
+    let (first, compared) = run(program, server, &with, seed, folder.path())?;
+    let (control, _) = run(program, server, &without, seed, folder.path())?;
     drop(neighbours);
     if let Some(folder) = &asked.records {
         for (record, which) in [(&first, "with"), (&control, "without")] {
@@ -192,19 +194,29 @@ fn tried(
     Ok(Found {
         promised_percent: promised,
         named,
+        compared,
         evidence: verdict.evidence,
         rate: answered(&first) as f64 / f64::from(2 * SECONDS),
         lifted_rate: answered(&control) as f64 / f64::from(2 * SECONDS),
     })
 }
 
-fn run(program: &Path, server: &Server, plan: &Plan, seed: usize, folder: &Path) -> Result<RunRecord, String> {
-    let held = Held::hold(server, &plan.means, seed as u64)?;
+fn run(
+    program: &Path,
+    server: &Server,
+    plan: &Plan,
+    seed: usize,
+    folder: &Path,
+) -> Result<(RunRecord, Vec<watch::Compared>), String> {
+    let held = InForce::set(server, &plan.means, seed as u64)?;
+    let watch = Watch::start(server.pid()?, [&server.data, &server.log].map(|device| device.number().to_owned()));
     let definition = folder.join("case.toml");
     fs::write(&definition, &plan.definition).map_err(|error| error.to_string())?;
     let mut command = held.command(program);
     command.arg("run").arg(&definition).args(["--target", &held.target(), "--allow-writes", "--json", "--quiet"]);
     command.env("PLIMSOLL_PASSWORD", server.password());
     command.args(["--repetitions", REPETITIONS]).arg("--store").arg(folder.join("runs.db"));
-    record(&measured(&mut command)?.output)
+    let record = record(&measured(&mut command)?.output)?;
+    let compared = watch.compared(&record);
+    Ok((record, compared))
 }

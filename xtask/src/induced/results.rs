@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::causes::{Cause, Causes, Product};
+use super::watch::Compared;
 
 /// A gain of the control from which the limit bound, in percent.
 const BINDS_PERCENT: f64 = 5.0;
@@ -39,6 +40,9 @@ pub struct Found {
     pub evidence: Vec<String>,
     /// What it promised of the first, in percent.
     pub promised_percent: Option<f64>,
+    /// Figures of the record against what the kernel counted.
+    #[serde(default)]
+    pub compared: Vec<Compared>,
     /// Requests a second.
     pub rate: f64,
     /// The same with the limit lifted.
@@ -174,10 +178,41 @@ impl Results {
                 continue;
             }
             // Writing to a String can't fail.
-            let _ = writeln!(text, "### {words}\n\n{}\n\n{}\n\n{}\n", summary(&judged), matrix(&judged), list(&judged));
+            let _ = writeln!(
+                text,
+                "### {words}\n\n{}\n\n{}\n\n{}\n\n{}\n",
+                summary(&judged),
+                matrix(&judged),
+                list(&judged),
+                apart(&judged)
+            );
         }
         text
     }
+}
+
+/// How far figures of records are from what the kernel counted meanwhile, by column.
+fn apart(judged: &[(&Tried, &Cause, Judged)]) -> String {
+    let mut columns: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for held in judged.iter().filter_map(|(one, ..)| one.found.as_ref().ok()).flat_map(|found| &found.compared) {
+        columns.entry(&held.column).or_default().push(held.apart_percent());
+    }
+    let mut text =
+        String::from("| figure | runs | apart in the median | 9 of 10 within | most |\n|---|---|---|---|---|");
+    for (column, mut percents) in columns {
+        percents.sort_by(f64::total_cmp);
+        let at = |part: f64| percents[((percents.len() - 1) as f64 * part).ceil() as usize];
+        // Writing to a String can't fail.
+        let _ = write!(
+            text,
+            "\n| {column} | {} | {:.2} % | {:.2} % | {:.2} % |",
+            percents.len(),
+            at(0.5),
+            at(0.9),
+            at(1.0)
+        );
+    }
+    text
 }
 
 fn summary(judged: &[(&Tried, &Cause, Judged)]) -> String {
@@ -268,8 +303,14 @@ mod tests {
 
     fn tried(named: &[&str], rate: f64, lifted_rate: f64) -> Tried {
         let named = named.iter().map(|name| (*name).to_owned()).collect();
-        let found =
-            Found { named, evidence: vec!["it was stopped".to_owned()], promised_percent: None, rate, lifted_rate };
+        let found = Found {
+            named,
+            evidence: vec!["it was stopped".to_owned()],
+            promised_percent: None,
+            compared: Vec::new(),
+            rate,
+            lifted_rate,
+        };
         Tried { cause: "one".to_owned(), product: Product::MySql, seed: 1, busy: false, found: Ok(found) }
     }
 

@@ -34,9 +34,9 @@ pub struct Server {
     pub slow: Slow,
 }
 
-fn said(error: TestbedError) -> String {
+fn said(error: &TestbedError) -> String {
     let mut text = error.to_string();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(&error);
+    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     while let Some(error) = cause {
         text = format!("{text}: {error}");
         cause = error.source();
@@ -64,7 +64,7 @@ impl Server {
         for (name, value) in slow.environment() {
             builder = builder.environment(name, &value);
         }
-        builder.data_dir_in(data.folder()).wal_dir_in(logs).start().map_err(said)
+        builder.data_dir_in(data.folder()).wal_dir_in(logs).start().map_err(|error| said(&error))
     }
 
     fn mariadb(product: Product, data: &SlowDevice, logs: &Path, slow: &Slow) -> Result<MariaDb, String> {
@@ -77,7 +77,7 @@ impl Server {
         for (name, value) in slow.environment() {
             builder = builder.environment(name, &value);
         }
-        builder.start().map_err(said)
+        builder.start().map_err(|error| said(&error))
     }
 
     fn fill(&self) -> Result<(), String> {
@@ -107,8 +107,8 @@ impl Server {
     pub fn run(&self, statement: &str) -> Result<String, String> {
         let statement = statement.replace("ACCOUNTS", self.product.table());
         match &self.kind {
-            Kind::Postgres(server) => server.psql(&statement).map_err(said),
-            Kind::MariaDb(server) => server.sql(&statement).map_err(said),
+            Kind::Postgres(server) => server.psql(&statement).map_err(|error| said(&error)),
+            Kind::MariaDb(server) => server.sql(&statement).map_err(|error| said(&error)),
         }
     }
 
@@ -129,7 +129,7 @@ impl Server {
         if let Kind::Postgres(server) = &self.kind {
             let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                        WHERE application_name = 'psql' AND pid <> pg_backend_pid()";
-            return server.psql(all).map(drop).map_err(said);
+            return server.psql(all).map(drop).map_err(|error| said(&error));
         }
         let list = "SELECT id FROM information_schema.processlist WHERE user <> 'system user' AND user <> 'event_scheduler' \
                     AND id <> connection_id()";
@@ -212,7 +212,7 @@ impl Server {
     /// Some of PostgreSQL's settings count from a restart on only. The others' are those of sessions that begin later.
     fn restart_for(&self, settings: &BTreeMap<String, String>) -> Result<(), String> {
         match &self.kind {
-            Kind::Postgres(server) if !settings.is_empty() => server.restart().map_err(said),
+            Kind::Postgres(server) if !settings.is_empty() => server.restart().map_err(|error| said(&error)),
             _ => Ok(()),
         }
     }
