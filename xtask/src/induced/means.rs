@@ -84,7 +84,12 @@ impl<'a> InForce<'a> {
 
     /// A command that is held to the client's limits.
     pub fn command(&self, program: &std::path::Path) -> Command {
-        self.client.command(program)
+        let mut command = self.client.command(program);
+        if self.proxy.is_some() {
+            // Over the socket nobody is asked for one.
+            command.env("PLIMSOLL_PASSWORD", self.server.password());
+        }
+        command
     }
 }
 

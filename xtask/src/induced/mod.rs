@@ -214,7 +214,6 @@ fn run(
     fs::write(&definition, &plan.definition).map_err(|error| error.to_string())?;
     let mut command = held.command(program);
     command.arg("run").arg(&definition).args(["--target", &held.target(), "--allow-writes", "--json", "--quiet"]);
-    command.env("PLIMSOLL_PASSWORD", server.password());
     command.args(["--repetitions", REPETITIONS]).arg("--store").arg(folder.join("runs.db"));
     let record = record(&measured(&mut command)?.output)?;
     let compared = watch.compared(&record);
