@@ -6,6 +6,8 @@ use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::{BoughtVolume, Layout};
 use plimsoll_measurement::{Ceiling, units};
 
+use crate::built::{Built, How};
+
 /// The stripe unit that the advice asks for: Storage Spaces' interleave, and the allocation unit of a database's file system.
 pub const UNIT_BYTES: u64 = 64 << 10;
 
@@ -21,14 +23,16 @@ pub struct Purchase {
     pub vm: Option<String>,
     /// Kind of the account: `standard`.
     pub account: Option<String>,
-    /// How the disks are put together: `striped` or `spanned`; several are striped otherwise.
+    /// How the disks are put together: `striped` or `spanned`; as the machine says otherwise, else striped.
     pub layout: Option<String>,
-    /// Disks that a stripe covers; all of them otherwise.
+    /// Disks that a stripe covers; as the machine says otherwise, else all of them.
     pub columns: Option<usize>,
     /// Bytes on a disk before the next has its turn, or the allocation unit of the file system: `64KiB`.
     pub unit: Option<String>,
     /// How the provider keeps copies: `lrs` or `grs`.
     pub redundancy: Option<String>,
+    /// How the volume is built, where the machine says it.
+    pub built: Option<Built>,
 }
 
 /// What a purchase comes to.
@@ -59,8 +63,15 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
         Some(text) => units::parse_bytes(text).map_err(|error| usage(format!("--allocation-unit {text}: {error}")))?,
         None => UNIT_BYTES,
     };
-    let columns = purchase.columns.unwrap_or(count);
-    let layout = match purchase.layout.as_deref() {
+    // What the machine says counts for the disks that were bought, unless the user says otherwise.
+    let built = purchase.built.as_ref().filter(|built| built.disks == count).map(|built| &built.how);
+    let (built_layout, built_columns) = match built {
+        Some(How::Spanned) => (Some("spanned"), None),
+        Some(How::Striped { columns, .. }) => (Some("striped"), Some(*columns)),
+        _ => (None, None),
+    };
+    let columns = purchase.columns.or(built_columns).unwrap_or(count);
+    let layout = match purchase.layout.as_deref().or(built_layout) {
         Some("spanned") if count > 1 => Layout::Spanned,
         Some("striped" | "spanned") | None if count == 1 => Layout::Single,
         Some("striped") | None => Layout::Striped { columns, unit_bytes },
@@ -74,13 +85,18 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
     let named = |ceiling: &Ceiling| ["data_iops", "data_bandwidth"].contains(&ceiling.resource.as_str());
     let ceilings = spec.ceilings("", file_bytes, 1).into_iter().filter(named).collect();
     let mut advice = Vec::new();
+    if let Some(built) = purchase.built.as_ref().filter(|built| built.disks != count) {
+        let bought = if count == 1 { "one disk was bought".to_owned() } else { format!("{count} disks were bought") };
+        advice.push(format!("{bought}, and the volume that is tested has {}", built.words()));
+    }
     match layout {
-        Layout::Spanned => advice.push(
-            "a spanned volume fills one disk after another, so a file has one disk at work: stripe the disks"
-                .to_owned(),
-        ),
+        Layout::Spanned => advice.push(format!(
+            "a spanned volume fills one disk after another, so a file has one disk at work: stripe the disks{}",
+            set_up(count)
+        )),
         Layout::Striped { columns, .. } if columns < count => advice.push(format!(
-            "{columns} columns keep {columns} of {count} disks at work at a time: make as many columns as disks"
+            "{columns} columns keep {columns} of {count} disks at work at a time: make as many columns as disks{}",
+            set_up(count)
         )),
         _ => {}
     }
@@ -116,6 +132,16 @@ impl Promise {
             )
         })
     }
+}
+
+/// How so many disks are striped: told, never done.
+fn set_up(disks: usize) -> String {
+    let unit = UNIT_BYTES >> 10;
+    format!(
+        ", on empty disks by 'lvcreate --stripes {disks} --stripesize {unit}k --extents 100%FREE --name data GROUP' (LVM), \
+         'mdadm --create /dev/md0 --level=0 --raid-devices={disks} --chunk={unit} DISKS' (md), or \
+         'New-VirtualDisk -ResiliencySettingName Simple -NumberOfColumns {disks} -Interleave {UNIT_BYTES} -UseMaximumSize ...' (Windows)"
+    )
 }
 
 const CATALOG: &str = "'plimsoll catalog' lists kinds of disks, 'plimsoll catalog azure-vm' machines";
@@ -187,6 +213,15 @@ mod tests {
             Purchase { layout: Some("spanned".to_owned()), redundancy: Some("grs".to_owned()), ..of(SIXTEEN) };
         assert_eq!(values(&spanned)[..1], [500.0]);
         assert_eq!(advice(&spanned).len(), 2);
+        assert!(advice(&spanned)[0].contains("lvcreate --stripes 16 --stripesize 64k"), "{:?}", advice(&spanned));
+        // The machine says how the volume is built, unless somebody knows better.
+        let built = |disks, how| Purchase { built: Some(Built { disks, how }), ..of(SIXTEEN) };
+        let eight = built(16, How::Striped { columns: 8, unit_bytes: 65_536 });
+        assert_eq!(values(&eight)[..1], [4_000.0]);
+        assert_eq!(values(&Purchase { columns: Some(16), ..eight })[..1], [8_000.0]);
+        assert_eq!(values(&built(16, How::Spanned))[..1], [500.0]);
+        let other = advice(&built(1, How::One));
+        assert_eq!(other, ["16 disks were bought, and the volume that is tested has one disk"]);
         let account = Purchase { account: Some("standard".to_owned()), ..of("48 x azure-unmanaged-disk/standard") };
         assert!(advice(&account)[0].contains("has room for 40 disks of 500 IOPS"), "{:?}", advice(&account));
         let made = promise(&of(SIXTEEN), 1 << 30).unwrap();

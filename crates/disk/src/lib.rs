@@ -6,6 +6,7 @@
 
 pub mod bought;
 mod buffer;
+pub mod built;
 pub mod cell;
 pub mod engine;
 mod error;

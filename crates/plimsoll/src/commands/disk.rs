@@ -41,7 +41,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     }
     let expected = bought::expected_percent(&options.bought)?.to_string();
     parameters.set("expect", &expected, &definition.steps).map_err(Failure::usage)?;
-    let promise = bought::bought(&options.bought, parameters.bytes("size"))?;
+    let promise = bought::bought(&options.bought, parameters.bytes("size"), Some(&folder))?;
     for sentence in promise.iter().flat_map(|promise| &promise.advice) {
         printer.remark(sentence);
     }

@@ -1,13 +1,16 @@
 //! What a disk should deliver: the arguments that say what was bought.
 
+use std::path::Path;
+
 use plimsoll_disk::bought::{Promise, Purchase, promise};
+use plimsoll_disk::built;
 use plimsoll_disk::step::MOST_EXPECTED_PERCENT;
 
 use crate::args::Bought;
 use crate::failure::Failure;
 
-/// The limits of what was bought, for a file of so many bytes; `None` if the user says nothing of it.
-pub fn bought(options: &Bought, file_bytes: u64) -> Result<Option<Promise>, Failure> {
+/// The limits of what was bought, for a file of so many bytes in that folder, if it is of this machine; `None` if the user says nothing of it.
+pub fn bought(options: &Bought, file_bytes: u64, folder: Option<&Path>) -> Result<Option<Promise>, Failure> {
     let Some(disks) = &options.disks else { return Ok(None) };
     let purchase = Purchase {
         disks: disks.clone(),
@@ -17,6 +20,8 @@ pub fn bought(options: &Bought, file_bytes: u64) -> Result<Option<Promise>, Fail
         columns: options.columns,
         unit: options.allocation_unit.clone(),
         redundancy: options.redundancy.clone(),
+        // A volume that does not say it is as the user says.
+        built: folder.and_then(|folder| built::below(folder).ok()),
     };
     Ok(Some(promise(&purchase, file_bytes)?))
 }

@@ -58,7 +58,7 @@ fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]
     let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
     let written = written.and_then(|written| Timestamp::try_from(written).ok());
     let file_bytes = repetitions.iter().flatten().filter_map(|run| run.file_bytes).max().unwrap_or(0);
-    let promise = bought(&options.bought, file_bytes)?;
+    let promise = bought(&options.bought, file_bytes, None)?;
     let advice = promise.iter().flat_map(|promise| promise.advice.clone());
     let threads = repetitions.iter().flatten().map(|run| run.threads).max().unwrap_or(1);
     let threads = promise.as_ref().and_then(|promise| promise.too_few_threads(threads));
