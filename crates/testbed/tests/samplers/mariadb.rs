@@ -60,10 +60,14 @@ fn sessions_are_seen_at_what_they_do() {
     let _table = Busy::with(table, "ALTER TABLE t ADD c INT");
     let _sleeper = Busy::with(sleeper, "DO SLEEP(600)");
     let _worker = Busy::with(worker, "DO BENCHMARK(1000000000000, SHA2('x', 256))");
-    for (metric, count) in
-        [(Counter::SessionsWaitingForLocks, 2.0), (Counter::SessionsAsleep, 1.0), (Counter::SessionsOnCpu, 1.0)]
-    {
-        let readings = until(&mut *sampler, metric.name(), |readings| value(readings, metric) >= Some(count));
+    for metric in [
+        Counter::SessionsWaitingForLocks,
+        // The time of waits for locks is that of rows alone.
+        Counter::SessionsWaitingForTableLocks,
+        Counter::SessionsAsleep,
+        Counter::SessionsOnCpu,
+    ] {
+        let readings = until(&mut *sampler, metric.name(), |readings| value(readings, metric) >= Some(1.0));
         assert!(GAUGES.iter().all(|gauge| value(&readings, *gauge).is_some()));
         assert!(readings.iter().all(|reading| reading.window.end >= reading.window.start));
     }
@@ -107,6 +111,30 @@ fn it_is_seen_whose_row_locks_ours_wait_for() {
         stranger.join().unwrap().unwrap_err();
     });
     holder.execute("ROLLBACK", &[]).unwrap();
+}
+
+#[test]
+fn a_table_that_a_stranger_locks_is_a_lock_and_mysql_says_whose() {
+    let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();
+    let database = open(&server);
+    server.sql("CREATE TABLE test.held (a INT PRIMARY KEY) ENGINE = InnoDB").unwrap();
+    let (_lease, [waiter]) = sessions(&*database, "sampledtables");
+    let mut sampler = sampler_of(&*database);
+    thread::scope(|scope| {
+        let stranger = scope.spawn(|| server.sql("LOCK TABLES test.held WRITE; DO SLEEP(600)"));
+        let slept = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+        until(&mut *sampler, "a stranger", |_| server.sql(slept).unwrap().trim() == "1");
+        let _waiter = Busy::with(waiter, "SELECT a FROM test.held");
+        let readings = until(&mut *sampler, "a lock of a table", |readings| {
+            value(readings, Counter::SessionsWaitingForTableLocks) == Some(1.0)
+        });
+        assert_eq!(value(&readings, Counter::SessionsWaitingForLocks), Some(0.0), "{readings:?}");
+        let known = if server.product() == Product::MySql { 1.0 } else { 0.0 };
+        assert_eq!(value(&readings, Counter::SessionsBlockedByOthers), Some(known), "{readings:?}");
+        let kill = "SELECT CONCAT('KILL ', ID) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+        server.sql(server.sql(kill).unwrap().trim()).unwrap();
+        stranger.join().unwrap().unwrap_err();
+    });
 }
 
 #[test]
