@@ -7,6 +7,7 @@
 pub mod bought;
 mod buffer;
 pub mod cell;
+mod commits;
 pub mod engine;
 mod error;
 pub mod file;
@@ -19,6 +20,7 @@ mod ring;
 pub mod step;
 pub mod suite;
 pub mod sweep;
+mod sync;
 pub mod volume;
 
 pub use engine::IoEngine;
