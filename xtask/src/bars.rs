@@ -132,6 +132,16 @@ const BARS: &[Bar] = &[
         check: Check::Command { command: "cargo xtask package --build", reason: MINUTES },
     },
     Bar {
+        subject: "disk",
+        name: "beside-fio",
+        goal: "random reads and writes of 8K, sequential reads of 256K and writes of 64K, durable writes: IOPS >= 1.0 x fio's; CPU of the \
+               process for an I/O <= 0.8 x fio's, but for durable writes one at a time",
+        check: Check::Command {
+            command: "cargo xtask bench disk",
+            reason: "takes minutes and a quiet machine with fio",
+        },
+    },
+    Bar {
         subject: "safety",
         name: "ownership",
         goal: "10,000 look-alikes an engine (PostgreSQL, MySQL, MariaDB, SQLite, TDS): all that is ours goes, nothing else is touched",
@@ -314,6 +324,7 @@ mod tests {
                 Check::Sources(_) => None,
             })
             .flat_map(|names| names.split(' '))
+            .filter(|name| *name != "disk")
             .collect();
         assert_eq!(benches, crate::baseline::names());
     }

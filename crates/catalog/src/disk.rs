@@ -148,6 +148,8 @@ pub struct DiskLatency {
     pub write_ms_high: Option<f64>,
     /// Mean of small writes as somebody measured it.
     pub measured_write_ms: Option<f64>,
+    /// Seconds that 50,000 inserts of a row took in the same measurement, each committed before the next, with the log on this disk.
+    pub measured_inserts_s: Option<f64>,
     /// The author of the measurement, and the machine.
     pub measured_source: Option<String>,
 }

@@ -223,6 +223,7 @@ fn check_latency(latency: &DiskLatency) -> Result<(), Problem> {
         ("write_ms_low", latency.write_ms_low),
         ("write_ms_high", latency.write_ms_high),
         ("measured_write_ms", latency.measured_write_ms),
+        ("measured_inserts_s", latency.measured_inserts_s),
     ] {
         amount.map_or(Ok(()), |amount| check_positive(key, amount))?;
     }
@@ -232,6 +233,9 @@ fn check_latency(latency: &DiskLatency) -> Result<(), Problem> {
         {
             return Err(format!("latency {low} is above {high}"));
         }
+    }
+    if latency.measured_inserts_s.is_some() && latency.measured_write_ms.is_none() {
+        return Err("measured_inserts_s needs the measured_write_ms of the same measurement".to_owned());
     }
     match (latency.measured_write_ms, &latency.measured_source) {
         (Some(_), Some(source)) => check_text("measured_source", source),

@@ -62,6 +62,7 @@ fn spot_values_are_those_of_the_tables() {
     assert_eq!(p30.io_unit_bytes, Some(256 * 1024));
     let latency = p30.latency.as_ref().expect("a claim");
     assert_eq!((latency.claim.as_str(), latency.measured_write_ms), ("single-digit milliseconds", Some(2.0)));
+    assert_eq!(latency.measured_inserts_s, Some(104.0));
     let hdd = catalog().disk(DISKS, "S4", None, DiskChoice::default()).unwrap().latency.clone().expect("a claim");
     assert_eq!((hdd.read_ms_high, hdd.write_ms_high, hdd.read_ms_low), (Some(20.0), Some(10.0), None));
 }
@@ -191,6 +192,11 @@ fn broken_files_are_refused_with_their_line() {
             "claim = \"fast\"",
             "claim = \"fast\", measured_write_ms = 1",
             "my.toml:13: measured_write_ms and measured_source belong together".into(),
+        ),
+        (
+            "claim = \"fast\"",
+            "claim = \"fast\", measured_inserts_s = 1",
+            "my.toml:13: measured_inserts_s needs the measured_write_ms of the same measurement".into(),
         ),
     ] {
         assert!(GOOD.contains(from), "the fixture has no {from:?}");

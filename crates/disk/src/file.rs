@@ -1,9 +1,11 @@
 //! The test file: made in the user's folder, marked as ours, laid out with real writes, removed at the end.
 //!
-//! Only a file with our mark is ever written to or removed. It is made anew (`O_EXCL`), never through a symbolic link, and
-//! readable by its owner alone. A lock on it says that a run works with it; the lock falls with its holder, also by `kill -9`.
+//! Only a file with our mark is ever written to or removed. It is made anew, never through a symbolic link, with its mark before it has
+//! its name, and readable by its owner alone. A lock on it says that a run works with it; the lock falls with its holder, also by
+//! `kill -9`.
 
 mod layout;
+mod making;
 mod mark;
 
 use std::fs::{File, OpenOptions};
@@ -89,7 +91,7 @@ impl TestFile {
             test_file.remove()?;
         }
         guard_space(wanted)?;
-        let file = create(&path)?;
+        let file = create(&path, wanted)?;
         let inode = file.metadata().map_err(|error| at("look at", &path, &error))?.ino();
         // From here on it is ours, and is removed whatever happens.
         let mut test_file = Self::new(path, file, inode, wanted);
@@ -105,16 +107,13 @@ impl TestFile {
 
     fn lay_out(&mut self, wanted: &FileSpec, progress: Progress<'_>) -> Result<()> {
         let failed = |what: &str, error: io::Error| at(what, &wanted.folder.join(NAME), &error);
-        lock(&self.file, &self.path)?;
-        let mark = Mark { bytes: self.bytes, seed: wanted.seed, inode: self.inode, state: State::LayingOut };
-        mark.write(&self.file).map_err(|error| failed("write", error))?;
         self.file.set_len(HEADER_BYTES).map_err(|error| failed("write", error))?;
         self.alignment = self.find_alignment()?;
         let writer = self.open(SyncMode::None)?;
         let at_most = layout::write(&writer, self.bytes, wanted.seed, progress);
         at_most.map_err(|stopped| stopped.into_error(|error| failed("write", error)))?;
         fsync(&self.file).map_err(|error| failed("write", error.into()))?;
-        let ready = Mark { state: State::Ready, ..mark };
+        let ready = Mark { bytes: self.bytes, seed: wanted.seed, inode: self.inode, state: State::Ready };
         ready.write(&self.file).map_err(|error| failed("write", error))?;
         self.drop_cache();
         Ok(())
@@ -242,11 +241,15 @@ fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
     }
 }
 
-fn create(path: &Path) -> Result<File> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600).custom_flags(flags);
-    options.open(path).map_err(|error| match error.kind() {
+/// A new file with the mark of one that is being laid out, locked.
+fn create(path: &Path, wanted: &FileSpec) -> Result<File> {
+    let begin = |file: &File| {
+        // Nobody else knows of it, so the lock is there for the taking, where the file system has locks.
+        let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
+        let inode = file.metadata()?.ino();
+        Mark { bytes: wanted.bytes, seed: wanted.seed, inode, state: State::LayingOut }.write(file)
+    };
+    making::make(path, &begin).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Busy, format!("{} has just been made", path.display()))
             .hint("another run began at the same moment: try again when it has ended"),
         _ => at("make", path, &error),

@@ -26,18 +26,18 @@ fn kind(cell: &Cell, writes: bool) -> usize {
     usize::from(writes && cell.operation == Operation::Mixed)
 }
 
-/// What an operation came to that moved so many bytes of a block, or failed.
+/// What an operation of a cell came to that moved so many bytes, or failed.
 ///
 /// # Errors
 /// If no operation of this kind can succeed, so that all others would fail as well.
-fn outcome(moved: std::io::Result<usize>, block_bytes: u64) -> Result<Outcome, Error> {
+fn outcome(moved: std::io::Result<usize>, cell: &Cell) -> Result<Outcome, Error> {
     match moved {
-        Ok(moved) if moved as u64 == block_bytes => {
-            Ok(Outcome::Answered(Amount { rows_examined: 0, rows: 0, content_bytes: block_bytes }))
+        Ok(moved) if moved as u64 == cell.operation_bytes() => {
+            Ok(Outcome::Answered(Amount { rows_examined: 0, rows: 0, content_bytes: moved as u64 }))
         }
         Ok(_) => Ok(Outcome::Failed(error::SHORT)),
         Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
-            let message = format!("the file system refuses operations of {block_bytes} bytes ({error})");
+            let message = format!("the file system refuses operations of {} bytes ({error})", cell.block_bytes);
             Err(Error::new(ErrorKind::Unsupported, message)
                 .hint("choose blocks that are multiples of the device's own, or measure with --buffered"))
         }

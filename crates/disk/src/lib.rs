@@ -8,6 +8,7 @@ pub mod bought;
 mod buffer;
 pub mod built;
 pub mod cell;
+mod commits;
 pub mod engine;
 mod error;
 pub mod file;
@@ -20,6 +21,7 @@ mod ring;
 pub mod step;
 pub mod suite;
 pub mod sweep;
+mod sync;
 pub mod volume;
 
 pub use engine::IoEngine;

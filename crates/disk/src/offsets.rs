@@ -33,6 +33,15 @@ impl Region {
     }
 }
 
+/// Parts of the file for what works on it at the same time: where each begins, and its bytes.
+pub fn parts(from: u64, bytes: u64, count: u64) -> impl Iterator<Item = (u64, u64)> {
+    let each = if count == 1 { bytes } else { bytes / count / PART_UNIT * PART_UNIT };
+    (0..count).map(move |part| (from + part * each, each))
+}
+
+/// Parts begin at multiples of so many bytes, which any device takes.
+const PART_UNIT: u64 = 4096;
+
 /// Draws the operations of one lane.
 #[derive(Debug)]
 pub struct Draw {
@@ -116,6 +125,12 @@ mod tests {
         let mut draws: Vec<Draw> = regions.into_iter().map(|region| Draw::new(&cell, region, 1)).collect();
         let taken: Vec<u64> = (0..6).map(|turn: usize| draws[turn % 2].next().offset / 4096).collect();
         assert_eq!(taken, [0, 1, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn parts_of_the_file_do_not_overlap() {
+        assert_eq!(parts(1 << 20, 10_001, 1).collect::<Vec<_>>(), [(1 << 20, 10_001)], "one has all of it");
+        assert_eq!(parts(4096, 5 * 4096, 2).collect::<Vec<_>>(), [(4096, 8192), (3 * 4096, 8192)]);
     }
 
     #[test]

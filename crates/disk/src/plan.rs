@@ -20,15 +20,54 @@ pub struct CellPlan {
     pub rate_per_s: Option<f64>,
     /// How the starts are spread, with a rate.
     pub arrivals: Arrivals,
+    /// The rate as a part of what another cell makes. It is known once that one is measured.
+    pub share: Option<Share>,
+    /// What is done at the same time, each on a part of the file of its own. Their times are the cell's.
+    pub beside: Vec<CellPlan>,
+}
+
+/// A rate in percent of the rate of a cell that comes before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Share {
+    /// Percent of the other cell's operations a second.
+    pub percent: f64,
+    /// The other cell's label.
+    pub of: String,
 }
 
 impl CellPlan {
+    /// All that is done at the same time: its own operations first.
+    pub fn members(&self) -> impl Iterator<Item = &CellPlan> {
+        std::iter::once(self).chain(&self.beside)
+    }
+
+    /// The same with each share as a rate, where `rate_of` knows what the cell with a label came to.
+    ///
+    /// # Errors
+    /// The label of a cell that came to nothing.
+    pub fn with_rates(&self, rate_of: &dyn Fn(&str) -> Option<f64>) -> Result<Self, String> {
+        let of_share = |share: &Share| {
+            let rate = rate_of(&share.of).map(|rate| rate * share.percent / 100.0).filter(|rate| *rate > 0.0);
+            rate.ok_or_else(|| share.of.clone())
+        };
+        let rate = self.share.as_ref().map(of_share).transpose()?;
+        let beside: Result<Vec<Self>, String> = self.beside.iter().map(|plan| plan.with_rates(rate_of)).collect();
+        // Once it is known it stays, whatever the other cell comes to later.
+        Ok(Self { rate_per_s: rate.or(self.rate_per_s), share: None, beside: beside?, ..self.clone() })
+    }
+
     /// The beginning of the names of its figures.
     pub fn key(&self) -> String {
-        match self.rate_per_s {
-            Some(rate) => format!("{}_at_{rate}", self.cell.key()),
-            None => self.cell.key(),
-        }
+        key(&self.cell, self.rate_per_s)
+    }
+}
+
+/// The beginning of the names of the figures of a cell. What runs beside another is known by that one: its rate may follow from what
+/// the disk makes, and two disks are compared by names.
+pub fn key(cell: &Cell, rate_per_s: Option<f64>) -> String {
+    match rate_per_s.filter(|_| cell.beside.is_none()) {
+        Some(rate) => format!("{}_at_{rate}", cell.key()),
+        None => cell.key(),
     }
 }
 
@@ -68,7 +107,7 @@ impl Suite {
 
     /// Blocks of all cells.
     pub fn block_bytes(&self) -> impl Iterator<Item = u64> {
-        self.warm_up.iter().chain(&self.cells).map(|plan| plan.cell.block_bytes)
+        self.warm_up.iter().chain(&self.cells).flat_map(CellPlan::members).map(|plan| plan.cell.block_bytes)
     }
 
     /// How long one repetition measures and warms up, where cells last as they say divided by `factor`.

@@ -1,5 +1,5 @@
-//! One io_uring of one thread, with the file and the buffers that its operations use. The only place with `unsafe`: the crate
-//! `io-uring` can't know how long memory lives that the kernel was told of, and this module keeps it as long as that.
+//! One io_uring of one thread, with the file and the buffers that its operations use. The only place with `unsafe` about memory: the
+//! crate `io-uring` can't know how long memory lives that the kernel was told of, and this module keeps it as long as that.
 
 #![expect(unsafe_code, reason = "the kernel reads and writes memory of ours after the call that told it of the memory")]
 
@@ -14,18 +14,10 @@ use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
 
 use crate::buffer::Buffers;
+use crate::sync::{Durable, RANGE_FLAGS};
 
 /// Entries of a ring at most; the kernel takes no more.
 const MOST_ENTRIES: u32 = 32_768;
-
-/// What makes a write durable after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durable {
-    /// Its data, and what is needed to read it.
-    Data,
-    /// All of the file.
-    All,
-}
 
 /// The end of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,22 +42,34 @@ pub struct Ring {
     under_way: usize,
     /// Ended, in order, and not yet given out.
     ended: VecDeque<(u64, i32)>,
-    /// By slot: whether a sync follows its write, and what the write came to.
-    linked: Vec<Option<i32>>,
+    /// By slot: what its operation has come to.
+    operations: Vec<Operation>,
 }
 
-/// The second of two linked entries.
+/// An operation of several entries: writes, and a sync that makes them durable.
+#[derive(Debug, Clone, Copy, Default)]
+struct Operation {
+    /// Entries that have not ended.
+    left: usize,
+    /// Bytes moved so far, or the first error number below zero.
+    result: i32,
+    /// What the kernel is told once all writes have ended.
+    then: Option<Durable>,
+}
+
+/// Marks the entry of a sync.
 const OF_SYNC: u64 = 1 << 63;
 
 impl Ring {
-    /// A ring that may have an operation under way for each buffer. It belongs to the thread that makes it.
+    /// A ring that may have an operation under way for each buffer, of so many writes at most. It belongs to the thread that makes it.
     ///
     /// # Errors
     /// Those of the system, where it has no ring.
-    pub fn new(file: File, mut buffers: Buffers) -> io::Result<Self> {
+    pub fn new(file: File, mut buffers: Buffers, writes: usize) -> io::Result<Self> {
         let slots = buffers.count();
-        // A write and its sync are two entries.
-        let uring = build((2 * slots as u32).next_power_of_two().min(MOST_ENTRIES))?;
+        // A sync is an entry as well.
+        let entries = slots * (writes + 1);
+        let uring = build((entries as u32).next_power_of_two().min(MOST_ENTRIES))?;
         // Registering saves work for each operation. It may fail for want of lockable memory, and all goes on without it.
         let has_file = uring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
         let parts: Vec<libc::iovec> = (0..slots)
@@ -76,8 +80,8 @@ impl Ring {
             .collect();
         // SAFETY: the memory belongs to `buffers`, which never moves or frees it while it lives, and which falls after the ring.
         let has_buffers = unsafe { uring.submitter().register_buffers(&parts) }.is_ok();
-        let (linked, ended) = (vec![None; slots], VecDeque::with_capacity(2 * slots));
-        Ok(Self { uring, buffers, file, has_file, has_buffers, queued: 0, under_way: 0, ended, linked })
+        let (operations, ended) = (vec![Operation::default(); slots], VecDeque::with_capacity(entries));
+        Ok(Self { uring, buffers, file, has_file, has_buffers, queued: 0, under_way: 0, ended, operations })
     }
 
     /// How many operations may be under way.
@@ -104,32 +108,48 @@ impl Ring {
             (false, true) => opcode::ReadFixed::new(self.fd(), memory, length, index).offset(offset).build(),
             (false, false) => opcode::Read::new(self.fd(), memory, length).offset(offset).build(),
         };
+        self.operations[slot] = Operation { left: 1, ..Operation::default() };
         self.push(&entry.user_data(slot as u64))
     }
 
-    /// Writes the buffer of a slot that has nothing under way, with content that no write had before; and makes it durable.
+    /// Writes the buffer of a slot that has nothing under way, with content that no write had before; and makes it durable. With
+    /// several offsets each takes a part of the buffer. All are under way at once, and one sync follows the last.
     ///
     /// # Errors
     /// If the ring has no room, which it has for each slot once.
-    pub fn write(&mut self, slot: usize, offset: u64, durable: Option<Durable>) -> io::Result<()> {
+    pub fn write(&mut self, slot: usize, offsets: &[u64], durable: Option<Durable>) -> io::Result<()> {
         let buffer = self.buffers.fresh(slot);
-        let (memory, length) = (buffer.as_ptr(), buffer.len() as u32);
-        let index = slot as u16;
-        let entry = match (self.has_file, self.has_buffers) {
+        let (memory, part) = (buffer.as_ptr(), buffer.len() / offsets.len());
+        // One write is linked to its sync: the kernel begins it when the write has ended, and cancels it if that failed.
+        let is_linked = durable.is_some() && offsets.len() == 1;
+        let left = offsets.len() + usize::from(is_linked);
+        self.operations[slot] = Operation { left, result: 0, then: durable.filter(|_| !is_linked) };
+        for (number, offset) in offsets.iter().enumerate() {
+            let memory = memory.wrapping_add(number * part);
+            let entry = self.write_entry(memory, part as u32, *offset, slot as u16).user_data(slot as u64);
+            self.push(&if is_linked { entry.flags(Flags::IO_LINK) } else { entry })?;
+        }
+        durable.filter(|_| is_linked).map_or(Ok(()), |durable| self.sync(slot, durable))
+    }
+
+    fn write_entry(&self, memory: *const u8, length: u32, offset: u64, index: u16) -> Entry {
+        match (self.has_file, self.has_buffers) {
             (true, true) => opcode::WriteFixed::new(Fixed(0), memory, length, index).offset(offset).build(),
             (true, false) => opcode::Write::new(Fixed(0), memory, length).offset(offset).build(),
             (false, true) => opcode::WriteFixed::new(self.fd(), memory, length, index).offset(offset).build(),
             (false, false) => opcode::Write::new(self.fd(), memory, length).offset(offset).build(),
-        };
-        let entry = entry.user_data(slot as u64);
-        let Some(durable) = durable else { return self.push(&entry) };
+        }
+    }
+
+    fn sync(&mut self, slot: usize, durable: Durable) -> io::Result<()> {
         let flags = if durable == Durable::Data { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
-        let sync = if self.has_file { opcode::Fsync::new(Fixed(0)) } else { opcode::Fsync::new(self.fd()) };
-        let sync = sync.flags(flags).build();
-        self.linked[slot] = Some(0);
-        // The sync begins when the write has ended, and is cancelled if that failed.
-        self.push(&entry.flags(Flags::IO_LINK))?;
-        self.push(&sync.user_data(slot as u64 | OF_SYNC))
+        let entry = match (durable, self.has_file) {
+            (Durable::Range, true) => opcode::SyncFileRange::new(Fixed(0), 0).flags(RANGE_FLAGS).build(),
+            (Durable::Range, false) => opcode::SyncFileRange::new(self.fd(), 0).flags(RANGE_FLAGS).build(),
+            (_, true) => opcode::Fsync::new(Fixed(0)).flags(flags).build(),
+            (_, false) => opcode::Fsync::new(self.fd()).flags(flags).build(),
+        };
+        self.push(&entry.user_data(slot as u64 | OF_SYNC))
     }
 
     fn fd(&self) -> Fd {
@@ -179,20 +199,26 @@ impl Ring {
         Ok(())
     }
 
-    /// The next operation that had ended when it was last waited.
+    /// The next operation that had ended when it was last waited. Tells the ring of syncs whose writes have ended.
     pub fn next(&mut self) -> Option<Ended> {
         while let Some((data, result)) = self.ended.pop_front() {
             self.under_way -= 1;
             let slot = (data & !OF_SYNC) as usize;
-            let is_sync = data & OF_SYNC != 0;
-            match &mut self.linked[slot] {
-                Some(written) if !is_sync => *written = result,
-                linked => {
-                    let written = linked.take().filter(|_| is_sync);
-                    // A sync that was cancelled says nothing: the write before it was not whole.
-                    let result = written.filter(|_| result >= 0 || result == -libc::ECANCELED).unwrap_or(result);
-                    return Some(Ended { slot, result });
-                }
+            let operation = &mut self.operations[slot];
+            operation.left -= 1;
+            // A sync that was cancelled says nothing: the write before it was not whole.
+            let says = data & OF_SYNC == 0 || result != -libc::ECANCELED;
+            if operation.result >= 0 && says {
+                operation.result = if result < 0 { result } else { operation.result + result };
+            }
+            if operation.left > 0 {
+                continue;
+            }
+            let Operation { result, then, .. } = *operation;
+            let Some(durable) = then.filter(|_| result >= 0) else { return Some(Ended { slot, result }) };
+            *operation = Operation { left: 1, result, then: None };
+            if self.sync(slot, durable).is_err() {
+                return Some(Ended { slot, result: -libc::EBUSY });
             }
         }
         None
@@ -271,7 +297,7 @@ mod tests {
         probe().ok()?;
         let file = tempfile::tempfile().unwrap();
         (0..16_u8).for_each(|block| file.write_all_at(&[block; 4096], u64::from(block) * 4096).unwrap());
-        let ring = Ring::new(file.try_clone().unwrap(), Buffers::new(slots, 4096, 1)).unwrap();
+        let ring = Ring::new(file.try_clone().unwrap(), Buffers::new(slots, 4096, 1), 1).unwrap();
         Some((ring, file))
     }
 
@@ -298,8 +324,8 @@ mod tests {
     #[test]
     fn a_write_and_its_sync_end_as_one() {
         let Some((mut ring, file)) = ring(2) else { return };
-        ring.write(0, 0, None).unwrap();
-        ring.write(1, 4096, Some(Durable::Data)).unwrap();
+        ring.write(0, &[0], None).unwrap();
+        ring.write(1, &[4096], Some(Durable::Data)).unwrap();
         assert_eq!(all(&mut ring, 2), [Ended { slot: 0, result: 4096 }, Ended { slot: 1, result: 4096 }]);
         let mut page = [0; 4096];
         for slot in 0..2 {
@@ -307,16 +333,36 @@ mod tests {
             assert_eq!(page, *ring.buffers.slot(slot));
         }
         // And the slot can be used without a sync again.
-        ring.write(1, 4096, None).unwrap();
+        ring.write(1, &[4096], None).unwrap();
         assert_eq!(all(&mut ring, 1), [Ended { slot: 1, result: 4096 }]);
+    }
+
+    #[test]
+    fn several_writes_have_one_sync_and_end_together() {
+        let Some((_, file)) = ring(1) else { return };
+        for durable in [Durable::Data, Durable::All, Durable::Range] {
+            let mut ring = Ring::new(file.try_clone().unwrap(), Buffers::new(2, 3 * 4096, 1), 3).unwrap();
+            ring.write(0, &[4096, 0, 8192], Some(durable)).unwrap();
+            ring.write(1, &[20480, 12288, 16384], Some(durable)).unwrap();
+            assert_eq!(all(&mut ring, 2), [0, 1].map(|slot| Ended { slot, result: 3 * 4096 }), "{durable:?}");
+            let mut page = [0; 4096];
+            for (slot, part, offset) in [(0, 0, 4096), (0, 2, 8192), (1, 1, 12288)] {
+                file.read_exact_at(&mut page, offset).unwrap();
+                assert_eq!(page, ring.buffers.slot(slot)[part * 4096..][..4096], "{durable:?}");
+            }
+        }
+        let read_only = File::open("/dev/null").unwrap();
+        let mut ring = Ring::new(read_only, Buffers::new(1, 8192, 1), 2).unwrap();
+        ring.write(0, &[0, 4096], Some(Durable::All)).unwrap();
+        assert_eq!(all(&mut ring, 1), [Ended { slot: 0, result: -libc::EBADF }], "without its writes it needs no sync");
     }
 
     #[test]
     fn a_failed_write_cancels_its_sync_and_is_the_reason() {
         let Some((_, file)) = ring(1) else { return };
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let mut ring = Ring::new(File::open(path).unwrap(), Buffers::new(1, 4096, 1)).unwrap();
-        ring.write(0, 0, Some(Durable::All)).unwrap();
+        let mut ring = Ring::new(File::open(path).unwrap(), Buffers::new(1, 4096, 1), 1).unwrap();
+        ring.write(0, &[0], Some(Durable::All)).unwrap();
         assert_eq!(all(&mut ring, 1), [Ended { slot: 0, result: -libc::EBADF }], "it is open for reading only");
     }
 
@@ -330,7 +376,7 @@ mod tests {
     #[test]
     fn a_ring_falls_only_when_nothing_is_under_way() {
         let Some((mut ring, file)) = ring(8) else { return };
-        (0..8).for_each(|slot| ring.write(slot, 4096 * slot as u64, None).unwrap());
+        (0..8).for_each(|slot| ring.write(slot, &[4096 * slot as u64], None).unwrap());
         drop(ring);
         let mut page = [0; 4096];
         file.read_exact_at(&mut page, 4096 * 7).unwrap();

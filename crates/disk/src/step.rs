@@ -1,6 +1,7 @@
 //! The kind of step that measures a volume: a point for each cell of its suite. The binary gives it to the life cycle of runs.
 
 mod figures;
+mod points;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +13,12 @@ use plimsoll_bench::step::context::Keep;
 use plimsoll_bench::step::kind::{Alone, Asked, Kinds, Measures, StepKind, Steps};
 use plimsoll_bench::workload::mix::Mix;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_load::client::{ClientMonitor, Told, Where};
+use plimsoll_load::client::{ClientMonitor, Where};
 use plimsoll_measurement::units::format_bytes;
-use plimsoll_measurement::{Client, LatencyHistogramData, Metric, Point, Repetition, Seconds};
+use plimsoll_measurement::{Client, Metric, Point, Seconds};
 
 use self::figures::figures;
+use self::points::{client_phase, invalid, of_member};
 use crate::cell::{self, Conditions, Ran};
 use crate::engine::{self, Choice, IoEngine};
 use crate::file::{FileSpec, Origin, TestFile};
@@ -78,9 +80,6 @@ const EXPECT: Parameter = Parameter::new(
 
 /// More than the limits themselves is expected of a burst at most.
 pub const MOST_EXPECTED_PERCENT: u64 = 1_000;
-
-/// Failed operations in percent of all, from which a repetition is no result.
-const MOST_FAILED_PERCENT: f64 = 1.0;
 
 /// The kind of step.
 pub const KIND: StepKind = StepKind {
@@ -213,17 +212,22 @@ impl Alone for Disk {
             let done: Vec<Step> = keep.repetition.points.iter().filter_map(Step::of).collect();
             let known = self.path.get(number as usize).cloned();
             let Some(plan) = known.or_else(|| suite.next(number as usize, &done).filter(|_| is_first)) else { break };
+            let plan = with_rates(&plan, &keep.repetition.points)?;
             if is_first {
                 self.path.push(plan.clone());
             }
             let plan = shortened(&plan, asked.parameters);
-            keep.log.activity(&format!("{}, {}", plan.cell.label, plan.cell));
+            let all: Vec<String> = plan.members().map(|plan| plan.cell.to_string()).collect();
+            keep.log.activity(&format!("{}, {}", plan.cell.label, all.join(", and beside it ")));
             match self.cell(keep, asked.parameters, &plan, number) {
                 Ok(ran) => {
-                    percentiles.resize((ran.record.started_seconds as usize).max(percentiles.len()), (None, None));
-                    percentiles.truncate(ran.record.started_seconds as usize);
+                    // The seconds are those of the cell's own operations, as their percentiles are.
+                    let own = &ran.members[0];
+                    let second = own.record.started_seconds as usize;
+                    percentiles.resize(second.max(percentiles.len()), (None, None));
+                    percentiles.truncate(second);
                     percentiles.extend(&ran.percentiles);
-                    seconds.merge(&ran.recorder.seconds(&[]));
+                    seconds.merge(&own.recorder.seconds(&[]));
                     outcome = self.keep_cell(keep, &plan, ran);
                 }
                 Err(error) => outcome = Err(error),
@@ -259,67 +263,42 @@ impl Disk {
         cell::run(keep, &Conditions { file, engine, seed: parameters.count("seed") }, plan, number)
     }
 
-    /// Keeps what a cell came to, also where it did not come to its end.
+    /// Keeps what a cell came to, also where it did not come to its end: a point and a phase of its own operations, and of those of each
+    /// kind beside them.
     fn keep_cell(&mut self, keep: &mut Keep<'_>, plan: &CellPlan, ran: Ran) -> Result<()> {
-        let Ran { recorder, record, stalls, needed, cpu_seconds, outcome, .. } = ran;
-        let sums = recorder.sums();
-        if sums.answered + sums.drained + sums.failed == 0 {
+        let Ran { members, cpu_seconds, outcome, .. } = ran;
+        let completed = |came: &cell::Came| came.recorder.sums().answered + came.recorder.sums().drained;
+        if members.iter().all(|came| completed(came) + came.recorder.sums().failed == 0) {
             return outcome;
         }
-        let operations = sums.answered + sums.drained;
-        let told = Told {
-            repetition: keep.repetition.label.clone(),
-            phase: keep.repetition.phases.len(),
-            seconds: record.seconds,
-            // The headline is the first cell's.
-            rank: if keep.repetition.phases.is_empty() { 1.0 } else { 0.0 },
-            held: None,
-            cpu_us_per_operation: (operations > 0 && outcome.is_ok())
-                .then(|| 1e6 * cpu_seconds / sums.answered.max(1) as f64),
-        };
-        let lags = [recorder.lag.as_ref().map(|lag| &lag.slept), None];
-        if let Some(client) = &mut self.client {
-            client.phase(told, &of_phase(needed, plan), lags);
+        // The process has one CPU time for all: with several kinds nobody knows which needed it.
+        let is_alone = members.len() == 1 && outcome.is_ok();
+        let mut kept = Ok(());
+        for (plan, came) in plan.members().zip(members) {
+            let cpu_seconds = (is_alone && completed(&came) > 0).then_some(cpu_seconds);
+            let (told, needed) = client_phase(keep.repetition, plan, &came, cpu_seconds);
+            let lags = [came.recorder.lag.as_ref().map(|lag| &lag.slept), None];
+            if let Some(client) = &mut self.client {
+                client.phase(told, &needed, lags);
+            }
+            let point = of_member(plan, &came);
+            keep.repetition.stalls.extend(came.stalls.into_iter().filter(|_| plan.cell.beside.is_none()));
+            keep.repetition.requests.extend(came.recorder.kinds());
+            kept = kept.and(keep.phase(came.record)).and(keep.point(point));
         }
-        let mut point = point(plan, &record.times, record.started_seconds, record.seconds)
-            .with(Metric::Operations, sums.answered)
-            .with(Metric::Errors, sums.failed)
-            .with(Metric::AskedPerSecond, plan.rate_per_s);
-        if record.seconds > 0.0 {
-            point = point
-                .with(Metric::Iops, sums.answered as f64 / record.seconds)
-                .with(Metric::BytesPerS, sums.amount.content_bytes as f64 / record.seconds);
-        }
-        keep.repetition.stalls.extend(stalls);
-        keep.repetition.requests.extend(recorder.kinds());
-        let kept = keep.phase(record).and(keep.point(point));
         outcome.and(kept)
     }
 }
 
-/// What threads needed while operations counted: they worked as long again to warm up, and as hard.
-fn of_phase(needed: Vec<plimsoll_load::worker::Needed>, plan: &CellPlan) -> Vec<plimsoll_load::worker::Needed> {
-    let all = plan.duration + plan.warm_up;
-    let share = plan.duration.as_secs_f64() / all.as_secs_f64().max(1e-9);
-    let part = |mut own: plimsoll_load::worker::Needed| {
-        own.cpu_seconds *= share;
-        own.run_queue_seconds = own.run_queue_seconds.map(|seconds| seconds * share);
-        own.requests = (own.requests as f64 * share) as u64;
-        own
-    };
-    needed.into_iter().map(part).collect()
-}
-
-fn point(plan: &CellPlan, times: &LatencyHistogramData, started_seconds: f64, seconds: f64) -> Point {
-    Point {
-        label: Some(plan.cell.label.clone()),
-        cell: Some(plan.cell.clone()),
-        started_seconds,
-        seconds,
-        ..Point::default()
-    }
-    .with(Metric::LatencyUsP50, times.percentile_us(50.0))
-    .with(Metric::LatencyUsP99, times.percentile_us(99.0))
+/// The cell with rates that were to be a part of what others came to.
+fn with_rates(plan: &CellPlan, points: &[Point]) -> Result<CellPlan> {
+    let is_by_itself = |point: &&Point| point.cell.as_ref().is_some_and(|cell| cell.beside.is_none());
+    let alone = points.iter().filter(is_by_itself);
+    let rate_of = |label: &str| alone.clone().find(|point| point.label.as_deref() == Some(label))?.get(Metric::Iops);
+    plan.with_rates(&rate_of).map_err(|label| {
+        Error::new(ErrorKind::NoResult, format!("the rate of '{label}' is not known: none of its operations completed"))
+            .hint("give its cell more time")
+    })
 }
 
 /// The cell as long as the user wants it.
@@ -327,24 +306,10 @@ fn shortened(plan: &CellPlan, parameters: &Parameters) -> CellPlan {
     let factor = parameters.count("factor").max(1) as u32;
     let chosen = parameters.duration("duration");
     let duration = if chosen.is_zero() { (plan.duration / factor).max(SHORTEST.min(plan.duration)) } else { chosen };
-    CellPlan { duration, warm_up: (plan.warm_up / factor).min(duration), ..plan.clone() }
-}
-
-/// Why repetitions in which operations failed are no result.
-fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
-    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
-    let failed = points.filter_map(|point| {
-        let (failed, answered) = (point.get(Metric::Errors)?, point.get(Metric::Operations)?);
-        let percent = 100.0 * failed / (failed + answered).max(1.0);
-        (percent > MOST_FAILED_PERCENT).then_some((point, percent))
-    });
-    let (point, percent) = failed.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let label = point.label.as_deref().unwrap_or("a cell");
-    let message = format!("{percent:.1} % of the operations of '{label}' failed");
-    Some(
-        Error::new(ErrorKind::NoResult, message)
-            .hint("see the kernel's log for errors of the device, and 'plimsoll show'"),
-    )
+    let warm_up = (plan.warm_up / factor).min(duration);
+    // What is beside it lasts as long.
+    let beside = plan.beside.iter().map(|plan| CellPlan { duration, warm_up, ..plan.clone() }).collect();
+    CellPlan { duration, warm_up, beside, ..plan.clone() }
 }
 
 fn usage(problem: String) -> Error {
@@ -358,21 +323,6 @@ fn not_prepared() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_repetition_with_failed_operations_is_no_result() {
-        let point = |answered: u64, failed: u64| {
-            Point { label: Some("OR".to_owned()), ..Point::default() }
-                .with(Metric::Operations, answered)
-                .with(Metric::Errors, failed)
-        };
-        let run = |points| [Repetition { points, ..Repetition::default() }];
-        let judge = |points| invalid(&Parameters::default(), &run(points));
-        assert_eq!(judge(vec![point(1000, 0), point(1000, 10)]), None);
-        let error = judge(vec![point(1000, 0), point(900, 100)]).unwrap();
-        assert_eq!((error.message.as_str(), error.kind.exit_code()), ("10.0 % of the operations of 'OR' failed", 7));
-        assert!(judge(vec![point(0, 5)]).is_some());
-    }
 
     #[test]
     fn a_factor_shortens_all_and_a_duration_is_taken_as_it_is() {

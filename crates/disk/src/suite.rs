@@ -9,6 +9,8 @@ use crate::plan::Suite;
 const BUILT_IN: &[(&str, &str)] = &[
     ("quick", include_str!("../suites/quick.toml")),
     ("sqlio", include_str!("../suites/sqlio.toml")),
+    ("sqlio-32k", include_str!("../suites/sqlio-32k.toml")),
+    ("database", include_str!("../suites/database.toml")),
     ("log-write", include_str!("../suites/log-write.toml")),
     ("sweep", include_str!("../suites/sweep.toml")),
 ];
@@ -68,6 +70,9 @@ mod tests {
         let (seconds, quick) = lasts("quick");
         assert!((90..=120).contains(&seconds), "{seconds}");
         assert_eq!((quick.file_bytes, quick.shrinks), (4 << 30, true));
+        for (name, seconds) in ["database", "log-write"].map(|name| (name, lasts(name).0)) {
+            assert!((60..=150).contains(&seconds), "{name}: {seconds}");
+        }
         let (seconds, sqlio) = lasts("sqlio");
         // 2 x 300 s and 13 x 180 s.
         assert_eq!((seconds, sqlio.cells.len(), sqlio.file_bytes, sqlio.shrinks), (2940, 15, 64 << 30, false));
@@ -83,6 +88,13 @@ mod tests {
             // Unbuffered and write-through, as a database writes (A27); regions of their own (A26).
             assert_eq!(cell.sync == SyncMode::ODsync, writes, "{cell}");
             assert_eq!(cell.offsets == Offsets::Own, number >= 2, "{cell}");
+        }
+        // The commented-out class (A5) has the warm-up of the others, and their threads and depth.
+        let (_, random) = lasts("sqlio-32k");
+        assert_eq!(random.warm_up, sqlio.warm_up);
+        for (other, plan) in random.cells.iter().zip(&sqlio.cells) {
+            let cell = plimsoll_measurement::Cell { block_bytes: 32 << 10, ..plan.cell.clone() };
+            assert_eq!(*other, CellPlan { cell, ..plan.clone() });
         }
         // Four times a write and a read of 300 s.
         assert_eq!((sqlio.warm_up.len(), sqlio.warm_up[7].duration.as_secs()), (8, 300));

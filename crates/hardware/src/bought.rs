@@ -201,6 +201,7 @@ mod tests {
             write_ms_low: None,
             write_ms_high: None,
             measured_write_ms,
+            measured_inserts_s: None,
             measured_source: None,
         };
         let known = |latency: Option<&DiskLatency>| latencies(latency).map(|known| (known.ms, known.basis));

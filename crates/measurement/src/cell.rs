@@ -51,8 +51,15 @@ vocabulary! {
         Fdatasync = "fdatasync",
         /// `fsync` after each write.
         Fsync = "fsync",
+        /// `sync_file_range` after each write: it waits for the file's pages and leaves the device's cache as it is.
+        SyncFileRange = "sync_file_range",
     }
 }
+
+/// Name of the figure that says how long [`COMMITS`] commits of one session wait for the log.
+pub const COMMITS_TIME: &str = "commits_50000_time";
+/// So many commits.
+pub const COMMITS: u32 = 50_000;
 
 /// What was done at a point of a disk test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,9 +82,36 @@ pub struct Cell {
     pub threads: u32,
     /// Operations that each thread has under way at a time.
     pub queue_depth: u32,
+    /// Blocks that an operation writes before its one sync; absent for one block.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub writes_per_sync: u32,
+    /// Label of the cell beside which it ran, at the same time and on a part of the file of its own; absent where it ran by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 impl Cell {
+    /// Bytes that an operation reads or writes.
+    pub fn operation_bytes(&self) -> u64 {
+        self.block_bytes.saturating_mul(u64::from(self.writes_per_sync))
+    }
+
+    /// True for one write at a time that is durable before the next begins, as one session's commits are written to a log.
+    pub fn is_log(&self) -> bool {
+        let is_alone = self.threads == 1 && self.queue_depth == 1 && self.writes_per_sync == 1;
+        let is_durable = !matches!(self.sync.known(), None | Some(SyncMode::None | SyncMode::SyncFileRange));
+        is_alone && is_durable && self.operation == Operation::Write && self.access == Access::Sequential
+    }
+
     /// What is done, in words: `random read 8 KiB`, `random 70 % read 8 KiB`.
     pub fn work(&self) -> String {
         let what = match self.operation.known() {
@@ -98,15 +132,25 @@ impl Cell {
         let sync = if self.sync == SyncMode::None { String::new() } else { format!("_{}", self.sync) };
         let block = self.block("k", "m", "b");
         let class = if self.label == self.work() { String::new() } else { format!("{}_", slug(&self.label)) };
-        format!("{class}{}_{operation}_{block}{sync}_t{}_q{}", self.access, self.threads, self.queue_depth)
+        let beside = self.beside.as_ref().map(|label| format!("_beside_{}", slug(label))).unwrap_or_default();
+        format!("{class}{}_{operation}_{block}{sync}_t{}_q{}{beside}", self.access, self.threads, self.queue_depth)
     }
 
-    /// Its block for people: `8 KiB`.
+    /// Its block for people: `8 KiB`, `8 x 8 KiB` for several with one sync.
     pub fn block_size(&self) -> String {
         self.block(" KiB", " MiB", " bytes")
     }
 
     fn block(&self, kilo: &str, mega: &str, one: &str) -> String {
+        let several = match self.writes_per_sync {
+            1 => String::new(),
+            writes if kilo.starts_with(' ') => format!("{writes} x "),
+            writes => format!("{writes}x"),
+        };
+        several + &self.one_block(kilo, mega, one)
+    }
+
+    fn one_block(&self, kilo: &str, mega: &str, one: &str) -> String {
         match self.block_bytes {
             bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}{mega}", bytes >> 20),
             bytes if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{}{kilo}", bytes >> 10),
@@ -143,6 +187,8 @@ mod tests {
             block_bytes: 8192,
             threads: 4,
             queue_depth: 32,
+            writes_per_sync: 1,
+            beside: None,
         };
         assert_eq!(
             (cell.to_string().as_str(), cell.key().as_str()),
@@ -153,9 +199,37 @@ mod tests {
             read_percent: 70,
             sync: SyncMode::ODsync.into(),
             block_bytes: 1 << 20,
-            ..cell
+            ..cell.clone()
         };
         assert_eq!(mixed.key(), "or_random_read70_1m_o_dsync_t4_q32");
         assert_eq!(mixed.work(), "random 70 % read 1 MiB o_dsync");
+        let group = Cell {
+            operation: Operation::Write.into(),
+            sync: SyncMode::Fsync.into(),
+            writes_per_sync: 512,
+            beside: Some("log, 50 % reads".to_owned()),
+            ..cell
+        };
+        assert_eq!(group.work(), "random write 512 x 8 KiB fsync");
+        assert_eq!(group.key(), "or_random_write_512x8k_fsync_t4_q32_beside_log_50_reads");
+        assert_eq!(group.operation_bytes(), 4 << 20);
+    }
+
+    #[test]
+    fn a_log_is_written_one_durable_block_after_the_other() {
+        let text = r#"{"label": "log", "operation": "write", "read_percent": 0, "access": "sequential", "offsets": "own", "sync": "o_dsync",
+                       "block_bytes": 8192, "threads": 1, "queue_depth": 1}"#;
+        let log: Cell = serde_json::from_str(text).unwrap();
+        assert!(log.is_log() && log.writes_per_sync == 1, "records of earlier releases have neither key");
+        assert_eq!(serde_json::to_value(&log).unwrap().as_object().unwrap().len(), 9);
+        for other in [
+            Cell { sync: SyncMode::None.into(), ..log.clone() },
+            Cell { sync: SyncMode::SyncFileRange.into(), ..log.clone() },
+            Cell { threads: 2, ..log.clone() },
+            Cell { writes_per_sync: 2, ..log.clone() },
+            Cell { access: Access::Random.into(), ..log },
+        ] {
+            assert!(!other.is_log(), "{other}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_bench::Keeper;
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_measurement::event::{Activity, Event, Kind, Second};
-use plimsoll_measurement::{Metric, Point, units};
+use plimsoll_measurement::{Metric, Point, Subject, units};
 use plimsoll_store::{RunStore, StoreError};
 
 use crate::printer::Printer;
@@ -34,6 +34,8 @@ impl Keeper for InStore {
 pub struct Progress<'a> {
     printer: &'a Printer,
     name: String,
+    /// What is made: requests, or operations on a disk.
+    made: &'static str,
     bar: Option<ProgressBar>,
     activity: String,
     began: Instant,
@@ -42,7 +44,7 @@ pub struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     /// The progress of a run of this name.
-    pub fn new(printer: &'a Printer, name: String) -> Self {
+    pub fn new(printer: &'a Printer, name: String, subject: Subject) -> Self {
         let bar = (!printer.quiet && Printer::is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -51,7 +53,8 @@ impl<'a> Progress<'a> {
             bar
         });
         let now = Instant::now();
-        Self { printer, name, bar, activity: String::new(), began: now, last_line: now }
+        let made = if subject == Subject::Volume { "operations" } else { "requests" };
+        Self { printer, name, made, bar, activity: String::new(), began: now, last_line: now }
     }
 
     /// Shows what is being done.
@@ -141,9 +144,9 @@ impl<'a> Progress<'a> {
                 }
                 None => bar.set_style(style(SPINNER)),
             }
-            bar.set_message(format!("{}\n  {}", when(second), figures(second)));
+            bar.set_message(format!("{}\n  {}", when(second), figures(self.made, second)));
         } else {
-            self.line(&live_line(second));
+            self.line(&live_line(self.made, second));
         }
     }
 
@@ -194,8 +197,8 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// How requests go, in one line: `12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed`.
-fn live_line(second: &Second) -> String {
-    format!("{}: {}", when(second), figures(second))
+fn live_line(made: &str, second: &Second) -> String {
+    format!("{}: {}", when(second), figures(made, second))
 }
 
 /// What is tried, and how much of the time has passed.
@@ -205,11 +208,11 @@ fn when(second: &Second) -> String {
 }
 
 /// What requests come to at the moment.
-fn figures(second: &Second) -> String {
+fn figures(made: &str, second: &Second) -> String {
     let latency = |name: &str, us: Option<f64>| us.map(|us| format!("{name} {}", milliseconds(us / 1e3)));
     let lost = |sessions: u64| format!("{sessions} session{} lost", if sessions == 1 { "" } else { "s" });
     let parts = [
-        Some(format!("{} requests a second", whole(second.rate.round()))),
+        Some(format!("{} {made} a second", whole(second.rate.round()))),
         latency("p50", second.latency_us_p50),
         latency("p99", second.latency_us_p99),
         Some(format!("{} failed", whole(second.errors_so_far as f64))),
@@ -260,7 +263,10 @@ mod tests {
             latency_us_p99: Some(4100.0),
             ..Second::default()
         };
-        assert_eq!(live_line(&live), "12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed");
+        assert_eq!(
+            live_line("requests", &live),
+            "12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed"
+        );
         let worse = Second {
             phase: "2000/s".to_owned(),
             latency_us_p50: Some(42.0),
@@ -273,8 +279,8 @@ mod tests {
             ..live.clone()
         };
         assert_eq!(
-            live_line(&worse),
-            "2000/s, 12.5 of 120 min: 1,234 requests a second, p50 42 us, p99 2.3 s, 17 failed, 4,321 waiting, \
+            live_line("operations", &worse),
+            "2000/s, 12.5 of 120 min: 1,234 operations a second, p50 42 us, p99 2.3 s, 17 failed, 4,321 waiting, \
              2 sessions lost"
         );
     }
@@ -282,6 +288,6 @@ mod tests {
     #[test]
     fn nothing_answered_has_no_response_time() {
         let live = Second { elapsed_seconds: 3.0, backlog: Some(0), lost_sessions: 1, ..Second::default() };
-        assert_eq!(live_line(&live), "3 s: 0 requests a second, 0 failed, 1 session lost");
+        assert_eq!(live_line("requests", &live), "3 s: 0 requests a second, 0 failed, 1 session lost");
     }
 }

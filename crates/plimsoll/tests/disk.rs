@@ -162,6 +162,55 @@ fn a_run_is_stored_listed_shown_compared_and_drawn() {
 }
 
 #[test]
+fn what_runs_beside_a_cell_has_points_of_its_own_at_the_same_time() {
+    let disk = Disk::new();
+    let cells = "name = 'my-database'\ntitle = 'Database'\nfile = '8MiB'\nrepetitions = 2\n[every]\nduration = '120ms'\n\
+                 [[cell]]\nlabel = 'log'\noperation = 'write'\naccess = 'sequential'\nblock = '4KiB'\nsync = 'o_dsync'\n\
+                 [[cell]]\nlabel = 'reads'\noperation = 'read'\nblock = '4KiB'\nqueue_depth = 2\n\
+                 [[cell]]\nlabel = 'both'\noperation = 'write'\naccess = 'sequential'\nblock = '4KiB'\nsync = 'o_dsync'\n\
+                 [[cell.beside]]\nlabel = 'reads'\noperation = 'read'\nblock = '4KiB'\nrate_percent = 10\nrate_of = 'reads'\n\
+                 [[cell.beside]]\noperation = 'write'\nblock = '4KiB'\nsync = 'fsync'\nwrites_per_sync = 4\nrate = 50\n";
+    fs::write(disk.scene.path("cells.toml"), cells).unwrap();
+    for engine in ["auto", "pool"] {
+        let said = disk.say(&["--engine", engine, "--json"]);
+        assert_eq!(said.code, 0, "{said:#?}");
+        let record = said.json().remove(0);
+        let points = points(&record);
+        assert_eq!(points.len(), 10);
+        let [_, alone, both, reads, checkpoint] = points[..5] else { panic!("{points:?}") };
+        let asked = reads["metrics"]["asked_per_s"].as_f64().unwrap();
+        assert!((asked / alone["metrics"]["iops"].as_f64().unwrap() - 0.1).abs() < 1e-9, "{reads}");
+        assert_eq!(points[8]["metrics"]["asked_per_s"], asked, "all repetitions ask for the same");
+        for beside in [reads, checkpoint] {
+            assert_eq!(beside["cell"]["beside"], "both");
+            assert_eq!((&beside["started_seconds"], &beside["seconds"]), (&both["started_seconds"], &both["seconds"]));
+        }
+        assert_eq!((&checkpoint["cell"]["writes_per_sync"], &both["cell"]["beside"]), (&4.into(), &Value::Null));
+        let [rate, bytes] = ["iops", "bytes_per_s"].map(|name| checkpoint["metrics"][name].as_f64().unwrap());
+        assert!(rate > 0.0 && (bytes / rate - 16384.0).abs() < 1e-6, "{checkpoint}");
+        let figures = record["results"].as_array().unwrap();
+        let named = |name: &str| figures.iter().find(|figure| figure["metric"] == name);
+        for name in ["reads_random_read_4k_t1_q1_beside_both_iops", "random_write_4x4k_fsync_t1_q1_beside_both_iops"] {
+            assert!(named(name).is_some(), "{name}: {figures:?}");
+        }
+        let commits = &named("commits_50000_time").unwrap()["values"];
+        let log = named("log_sequential_write_4k_o_dsync_t1_q1_iops").unwrap()["values"][0].as_f64().unwrap();
+        assert!((commits[0].as_f64().unwrap() * log / 50_000.0 - 1.0).abs() < 1e-9, "{commits}");
+        let shown = disk.scene.say(&["show", record["run_id"].as_str().unwrap()]);
+        for part in
+            ["50,000 commits of one session wait", "premium-ssd-v2 36 s", "It takes longest in 'both'", "+ reads"]
+        {
+            let words: Vec<&str> = shown.out.split_whitespace().collect();
+            assert!(words.join(" ").contains(part), "'{part}' is missing: {}", shown.out);
+        }
+    }
+    let unknown = cells.replace("rate_of = 'reads'", "rate_of = 'raeds'");
+    fs::write(disk.scene.path("cells.toml"), unknown).unwrap();
+    disk.say(&[]).failed(2, &["cells.toml:18", "rate_of = 'raeds'", "no cell before"]);
+    assert!(disk.is_clean());
+}
+
+#[test]
 fn a_sweep_measures_the_same_cells_in_each_repetition_and_names_the_knee() {
     let disk = Disk::new();
     let cells = "name = 'my-sweep'\ntitle = 'Sweep'\nfile = '8MiB'\nrepetitions = 2\n[sweep]\nmost_threads = 2\nmost_queue_depth = 4\n\

@@ -77,6 +77,29 @@ fn what_a_killed_run_left_half_done_is_made_anew() {
 }
 
 #[test]
+fn whoever_sees_the_file_sees_its_mark() {
+    let folder = folder();
+    let path = folder.path().join(NAME);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let looks = || {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let Ok(file) = File::open(&path) else { continue };
+                // One that was being opened while it was removed has its mark all the same.
+                assert!(Mark::read(&file).is_some(), "it has its name and no mark");
+            }
+        };
+        let looking = scope.spawn(looks);
+        for _ in 0..20 {
+            drop(make(&FileSpec { bytes: 4096, ..wanted(folder.path()) }).unwrap());
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        looking.join().unwrap();
+    });
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing else is left");
+}
+
+#[test]
 fn what_is_not_ours_stays() {
     let folder = folder();
     let path = folder.path().join(NAME);

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::Error;
 use plimsoll_load::lane::{Completion, Lane};
-use plimsoll_measurement::{Cell, Moment, SyncMode};
-use rustix::fs::{fdatasync, fsync};
+use plimsoll_measurement::{Cell, Moment};
 use rustix::io::{pread, pwrite};
 use std::time::Duration;
 
 use super::{kind, nothing_left, outcome};
 use crate::buffer::Buffers;
 use crate::offsets::Draw;
+use crate::sync::Durable;
 
 /// A thread that blocks.
 pub struct PoolLane<'a> {
@@ -23,22 +23,27 @@ pub struct PoolLane<'a> {
     file: Arc<File>,
     buffers: Buffers,
     draw: Draw,
+    durable: Option<Durable>,
     completed: Option<Completion>,
 }
 
 impl<'a> PoolLane<'a> {
     /// A lane of this cell, with a buffer of its own.
     pub fn new(clock: &'a dyn Clock, cell: &'a Cell, file: Arc<File>, buffers: Buffers, draw: Draw) -> Self {
-        Self { clock, cell, file, buffers, draw, completed: None }
+        let durable = Durable::of(cell.sync.known());
+        Self { clock, cell, file, buffers, draw, durable, completed: None }
     }
 
-    fn write(&mut self, offset: u64) -> std::io::Result<usize> {
-        let written = pwrite(&self.file, self.buffers.fresh(0), offset)?;
-        match self.cell.sync.known() {
-            Some(SyncMode::Fdatasync) => fdatasync(&self.file)?,
-            Some(SyncMode::Fsync) => fsync(&self.file)?,
-            _ => {}
+    /// Writes the blocks of an operation one after the other, the first at this offset, and makes them durable.
+    fn write(&mut self, mut offset: u64) -> std::io::Result<usize> {
+        let mut written = 0;
+        for (part, block) in self.buffers.fresh(0).chunks(self.cell.block_bytes as usize).enumerate() {
+            if part > 0 {
+                offset = self.draw.next().offset;
+            }
+            written += pwrite(&self.file, block, offset)?;
         }
+        self.durable.map_or(Ok(()), |durable| durable.sync(&self.file))?;
         Ok(written)
     }
 }
@@ -61,7 +66,7 @@ impl Lane for PoolLane<'_> {
         } else {
             pread(&self.file, self.buffers.slot(0), next.offset).map_err(Into::into)
         };
-        let outcome = outcome(moved, self.cell.block_bytes)?;
+        let outcome = outcome(moved, self.cell)?;
         self.completed = Some(Completion {
             slot,
             kind: kind(self.cell, next.writes),

@@ -46,7 +46,7 @@ fn operations<L: Lane<Error = Error>>(lane: &mut L, count: usize) -> Result<Vec<
 fn each(cell: &Cell, file: &File, count: usize) -> Vec<Result<Vec<Outcome>, Error>> {
     let clock = RealClock::new();
     let own = || file.try_clone().unwrap();
-    let buffers = |slots: u32| Buffers::new(slots as usize, cell.block_bytes as usize, 1);
+    let buffers = |slots: u32| Buffers::new(slots as usize, cell.operation_bytes() as usize, 1);
     let mut pool = PoolLane::new(&clock, cell, Arc::new(own()), buffers(1), draw(cell));
     let mut all = vec![operations(&mut pool, count)];
     #[cfg(target_os = "linux")]
@@ -65,7 +65,7 @@ fn blocks_written(file: &File) -> usize {
 
 #[test]
 fn every_block_of_a_region_is_written_before_one_is_written_again() {
-    for sync in ["none", "fdatasync", "fsync"] {
+    for sync in ["none", "fdatasync", "fsync", "sync_file_range"] {
         let cell = cell_of(&format!(
             "operation = 'write'\naccess = 'sequential'\nblock = '4KiB'\nqueue_depth = 8\nsync = '{sync}'"
         ));
@@ -76,6 +76,25 @@ fn every_block_of_a_region_is_written_before_one_is_written_again() {
             assert!(outcomes.iter().all(|outcome| *outcome == whole), "{sync}");
             assert_eq!(blocks_written(&file), BLOCKS as usize, "{sync}");
         }
+    }
+}
+
+#[test]
+fn an_operation_of_several_writes_counts_once_with_all_its_bytes() {
+    let cell = cell_of(
+        "operation = 'write'\naccess = 'sequential'\nblock = '4KiB'\nqueue_depth = 2\nsync = 'fsync'\nwrites_per_sync = 8",
+    );
+    let whole = Outcome::Answered(Amount { rows_examined: 0, rows: 0, content_bytes: 8 * 4096 });
+    for number in 0..each(&cell, &file(), 1).len() {
+        let file = file();
+        let outcomes = each(&cell, &file, 4).remove(number).unwrap();
+        assert!(outcomes.iter().all(|outcome| *outcome == whole), "{outcomes:?}");
+        // A ring has begun more than it was asked for.
+        assert!(blocks_written(&file) >= 32);
+    }
+    let cut = File::open("/dev/null").unwrap();
+    for outcomes in each(&cell, &cut, 4) {
+        assert!(outcomes.unwrap().iter().all(|outcome| *outcome == Outcome::Failed("device")));
     }
 }
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_load::lane::{Completion, Lane};
-use plimsoll_measurement::{Cell, Moment, SyncMode};
+use plimsoll_measurement::{Cell, Moment};
 
 use super::{kind, nothing_left, outcome};
 use crate::buffer::Buffers;
 use crate::offsets::Draw;
-use crate::ring::{Durable, Ring};
+use crate::ring::Ring;
+use crate::sync::Durable;
 
 /// Of a batch of completions so many are handled before the kernel is told of the operations that follow them. With more of them the
 /// device's queue runs dry while the batch is handled: at 32 random reads of 8 KiB under way, eight cost a tenth of the rate. Each call
@@ -27,6 +28,8 @@ pub struct UringLane<'a> {
     durable: Option<Durable>,
     /// What is done in each slot.
     writes: Vec<bool>,
+    /// Where the blocks of an operation go that writes several.
+    offsets: Vec<u64>,
     /// Operations in a refill.
     refill: usize,
     /// When the batch ended that is being given out. Reading a clock costs a part of an operation, so a batch has one time.
@@ -39,15 +42,12 @@ impl<'a> UringLane<'a> {
     /// # Errors
     /// Those of the system, where it has no ring for us after all.
     pub fn new(clock: &'a dyn Clock, cell: &'a Cell, file: File, buffers: Buffers, draw: Draw) -> Result<Self, Error> {
-        let ring = Ring::new(file, buffers).map_err(|error| failed(&error))?;
-        let durable = match cell.sync.known() {
-            Some(SyncMode::Fdatasync) => Some(Durable::Data),
-            Some(SyncMode::Fsync) => Some(Durable::All),
-            _ => None,
-        };
+        let ring = Ring::new(file, buffers, cell.writes_per_sync as usize).map_err(|error| failed(&error))?;
+        let durable = Durable::of(cell.sync.known());
         let slots = ring.slots();
         let refill = REFILL.min(slots.div_ceil(2));
-        Ok(Self { clock, cell, ring, draw, durable, writes: vec![false; slots], refill, ended: clock.now() })
+        let (writes, offsets, ended) = (vec![false; slots], Vec::new(), clock.now());
+        Ok(Self { clock, cell, ring, draw, durable, writes, offsets, refill, ended })
     }
 }
 
@@ -66,7 +66,10 @@ impl Lane for UringLane<'_> {
         let next = self.draw.next();
         self.writes[slot] = next.writes;
         let told = if next.writes {
-            self.ring.write(slot, next.offset, self.durable)
+            self.offsets.clear();
+            self.offsets.push(next.offset);
+            self.offsets.extend((1..self.cell.writes_per_sync).map(|_| self.draw.next().offset));
+            self.ring.write(slot, &self.offsets, self.durable)
         } else {
             self.ring.read(slot, next.offset)
         };
@@ -91,7 +94,7 @@ impl Lane for UringLane<'_> {
         Ok(Some(Completion {
             slot: ended.slot,
             kind: kind(self.cell, self.writes[ended.slot]),
-            outcome: outcome(moved, self.cell.block_bytes)?,
+            outcome: outcome(moved, self.cell)?,
             ended: self.ended,
             retries: 0,
             waited: Duration::ZERO,

@@ -7,6 +7,7 @@ use plimsoll_measurement::histogram::enough;
 use plimsoll_measurement::{Metric, Point};
 
 use crate::sweep::{self, Step};
+use crate::{commits, plan};
 
 /// Response times are told in milliseconds, as those of databases are.
 const US_OF_A_MS: f64 = 1e3;
@@ -33,6 +34,7 @@ pub(super) fn figures(measured: &Measured<'_>) -> Vec<Series> {
             all.push(if is_whole { series } else { Series { values: Vec::new(), absent, ..series } });
         }
     }
+    all.extend(commits::series(&measured.points));
     all
 }
 
@@ -59,11 +61,8 @@ fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
 
 /// The beginning of the names of a cell's figures; of several that do the same, the second has a number, and so on.
 fn name(point: &Point, seen: &mut BTreeMap<String, u32>) -> String {
-    let key = point.cell.as_ref().map_or_else(|| format!("cell_{}", point.index), plimsoll_measurement::Cell::key);
-    let key = match point.get(Metric::AskedPerSecond) {
-        Some(rate) => format!("{key}_at_{rate}"),
-        None => key,
-    };
+    let rate = point.get(Metric::AskedPerSecond);
+    let key = point.cell.as_ref().map_or_else(|| format!("cell_{}", point.index), |cell| plan::key(cell, rate));
     let count = seen.entry(key.clone()).or_default();
     *count += 1;
     if *count == 1 { key } else { format!("{key}_{count}") }

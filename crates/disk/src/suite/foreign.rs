@@ -48,7 +48,13 @@ pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
     };
     let cells: Vec<CellText> = runs.iter().map(cell).collect();
     let file_bytes = runs.iter().filter_map(|run| run.file_bytes).max();
-    suite("imported", tool.name(), file_bytes.unwrap_or(UNKNOWN_FILE_BYTES), &cells)
+    suite(
+        "imported",
+        &format!("Results of {}", tool.name()),
+        tool.name(),
+        file_bytes.unwrap_or(UNKNOWN_FILE_BYTES),
+        &cells,
+    )
 }
 
 /// A suite has the size of its file, also where the results don't say it.

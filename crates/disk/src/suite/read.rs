@@ -1,27 +1,20 @@
 //! Reads the TOML of a suite, and says what is wrong in it with its line.
 
-use std::time::Duration;
+mod cell;
 
-use plimsoll_bench::parameters::hint;
-use plimsoll_load::schedule::Arrivals;
-use plimsoll_measurement::vocabulary::Vocabulary;
-use plimsoll_measurement::{Access, Cell, Offsets, Operation, SyncMode, units};
+use plimsoll_measurement::units;
 use serde::Deserialize;
 use toml::Spanned;
 
+use self::cell::{CellText, MOST_THREADS, count, plan, unknown_label};
 use crate::plan::{CellPlan, Suite};
 use crate::sweep::{CLASS, Sweep};
 
-/// Threads and slots beyond these are none.
-const MOST_THREADS: u32 = 1024;
 /// A sweep goes so far unless it says otherwise.
 const USUAL_THREADS: u32 = 64;
 const USUAL_DEPTH: u32 = 512;
-const MOST_UNDER_WAY: u32 = 32_768;
-const MOST_BLOCK: u64 = 64 << 20;
 /// Cells of a suite at most.
 const MOST_CELLS: usize = 400;
-const LONGEST: Duration = Duration::from_hours(24);
 /// The warm-up of a suite may be repeated so often.
 const MOST_TIMES: u32 = 100;
 
@@ -50,25 +43,6 @@ struct SuiteText {
 struct SweepText {
     most_threads: Option<u32>,
     most_queue_depth: Option<u32>,
-}
-
-/// The keys of a cell; what is absent is as `[every]` has it.
-#[derive(Deserialize, Clone, Default)]
-#[serde(deny_unknown_fields)]
-struct CellText {
-    label: Option<String>,
-    operation: Option<String>,
-    read_percent: Option<u32>,
-    access: Option<String>,
-    offsets: Option<String>,
-    sync: Option<String>,
-    block: Option<String>,
-    threads: Option<u32>,
-    queue_depth: Option<u32>,
-    duration: Option<String>,
-    warm_up: Option<String>,
-    rate: Option<f64>,
-    arrivals: Option<String>,
 }
 
 const fn yes() -> bool {
@@ -100,8 +74,26 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
         let plan = |text: &Spanned<CellText>| {
             plan(&text.get_ref().over(&read.every)).map_err(|problem| wrong(text.span(), &problem))
         };
-        texts.iter().map(plan).collect()
+        let mut plans: Vec<CellPlan> = Vec::with_capacity(texts.len());
+        for text in texts {
+            let mut plan = plan(text)?;
+            for beside in &text.get_ref().beside {
+                let read = cell::beside(beside.get_ref(), &plan).map_err(|problem| wrong(beside.span(), &problem))?;
+                plan.beside.push(read);
+            }
+            if let Some(label) = unknown_label(&plan, &plans) {
+                return Err(wrong(
+                    text.span(),
+                    &format!("rate_of = '{label}': no cell before this one has this label"),
+                ));
+            }
+            plans.push(plan);
+        }
+        Ok(plans)
     };
+    if !read.every.beside.is_empty() {
+        return Err(at(0, "[every] has no 'beside': each cell says what runs beside it"));
+    }
     let (cells, once) = (plans(&read.cell)?, plans(&read.warm_up)?);
     if cells.is_empty() || cells.len() > MOST_CELLS {
         return Err(at(0, &format!("a suite has 1 to {MOST_CELLS} tables [[cell]]")));
@@ -119,6 +111,9 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
     let mut cells = cells;
     if sweep.is_some() {
         let [only] = cells.as_mut_slice() else { return Err(at(0, "a suite with [sweep] has one table [[cell]]")) };
+        if !only.beside.is_empty() {
+            return Err(at(0, "a cell that is swept has no [[cell.beside]]"));
+        }
         CLASS.clone_into(&mut only.cell.label);
     } else if let Some((cell, _)) = read.cell.iter().zip(&cells).find(|(_, plan)| plan.cell.label == CLASS) {
         return Err(wrong(cell.span(), &format!("the class '{CLASS}' is that of a suite with [sweep]")));
@@ -137,105 +132,10 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
     })
 }
 
-impl CellText {
-    /// What it says itself, and for the rest what `usual` says.
-    fn over(&self, usual: &Self) -> Self {
-        let (own, usual) = (self.clone(), usual.clone());
-        Self {
-            label: own.label.or(usual.label),
-            operation: own.operation.or(usual.operation),
-            read_percent: own.read_percent.or(usual.read_percent),
-            access: own.access.or(usual.access),
-            offsets: own.offsets.or(usual.offsets),
-            sync: own.sync.or(usual.sync),
-            block: own.block.or(usual.block),
-            threads: own.threads.or(usual.threads),
-            queue_depth: own.queue_depth.or(usual.queue_depth),
-            duration: own.duration.or(usual.duration),
-            warm_up: own.warm_up.or(usual.warm_up),
-            rate: own.rate.or(usual.rate),
-            arrivals: own.arrivals.or(usual.arrivals),
-        }
-    }
-}
-
-fn word<T: Vocabulary>(key: &str, text: Option<&str>, usual: T) -> Result<T, String> {
-    let Some(text) = text else { return Ok(usual) };
-    let names: Vec<&str> = T::ALL.iter().map(|one| one.name()).collect();
-    T::named(text).ok_or_else(|| format!("{key} = '{text}': it must be one of {}", names.join(", ")))
-}
-
-fn time(key: &str, text: Option<&str>, usual: Duration) -> Result<Duration, String> {
-    let Some(text) = text else { return Ok(usual) };
-    let time = units::parse_duration(text).map_err(|error| format!("{key} = '{text}': {error}"))?;
-    if time > LONGEST { Err(format!("{key} = '{text}': it must be a day at most")) } else { Ok(time) }
-}
-
-fn count(key: &str, value: Option<u32>, usual: u32, (least, most): (u32, u32)) -> Result<u32, String> {
-    let value = value.unwrap_or(usual);
-    let is_within = (least..=most).contains(&value);
-    if is_within { Ok(value) } else { Err(format!("{key} = {value}: it must lie between {least} and {most}")) }
-}
-
-fn plan(text: &CellText) -> Result<CellPlan, String> {
-    let operation = text.operation.as_deref().ok_or("a cell needs 'operation': read, write or mixed")?;
-    let operation = word("operation", Some(operation), Operation::Read)?;
-    let access = word("access", text.access.as_deref(), Access::Random)?;
-    // Sequential threads on one position would read ahead for each other (A26).
-    let usual = if access == Access::Random { Offsets::Shared } else { Offsets::Own };
-    let offsets = word("offsets", text.offsets.as_deref(), usual)?;
-    let sync = word("sync", text.sync.as_deref(), SyncMode::None)?;
-    let block = text.block.as_deref().ok_or("a cell needs 'block', such as block = \"8KiB\"")?;
-    let block_bytes = units::parse_bytes(block).map_err(|error| format!("block = '{block}': {error}"))?;
-    if block_bytes == 0 || block_bytes > MOST_BLOCK {
-        return Err(format!("block = '{block}': it must lie between 1 byte and 64 MiB"));
-    }
-    let read_percent = match operation {
-        Operation::Read => 100,
-        Operation::Write => 0,
-        Operation::Mixed => count("read_percent", text.read_percent, 70, (1, 99))?,
-    };
-    if operation == Operation::Read && sync != SyncMode::None {
-        return Err(format!("sync = '{}': reads have nothing to make durable", sync.name()));
-    }
-    let threads = count("threads", text.threads, 1, (1, MOST_THREADS))?;
-    let queue_depth = count("queue_depth", text.queue_depth, 1, (1, MOST_THREADS))?;
-    if threads * queue_depth > MOST_UNDER_WAY {
-        return Err(format!("{threads} threads x {queue_depth} are more than {MOST_UNDER_WAY} operations under way"));
-    }
-    let duration = time("duration", text.duration.as_deref(), Duration::from_secs(10))?;
-    if duration < Duration::from_millis(10) {
-        return Err("'duration' must be 10 ms or more".to_owned());
-    }
-    let rate_per_s = text.rate.filter(|rate| rate.is_finite() && *rate > 0.0);
-    if rate_per_s.is_none() && text.rate.is_some() {
-        return Err("'rate' must be a number of operations a second above 0".to_owned());
-    }
-    let arrivals = match text.arrivals.as_deref() {
-        None | Some("constant") => Arrivals::Constant,
-        Some("poisson") => Arrivals::Poisson,
-        Some(other) => {
-            return Err(format!("unknown arrivals '{other}', {}", hint(other, &["constant", "poisson"], "")));
-        }
-    };
-    let mut cell = Cell {
-        label: String::new(),
-        operation: operation.into(),
-        read_percent,
-        access: access.into(),
-        offsets: offsets.into(),
-        sync: sync.into(),
-        block_bytes,
-        threads,
-        queue_depth,
-    };
-    cell.label = text.label.clone().unwrap_or_else(|| cell.work());
-    let warm_up = time("warm_up", text.warm_up.as_deref(), Duration::ZERO)?;
-    Ok(CellPlan { cell, duration, warm_up, rate_per_s, arrivals })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const GOOD: &str = "name = 'mine'\ntitle = 'Mine'\nfile = '1GiB'\n[every]\nthreads = 2\n[[cell]]\noperation = 'read'\nblock = \
@@ -261,11 +161,41 @@ mod tests {
             ("[[cell]]", "[[cell]]\nrate = 0", "my.toml:6: 'rate' must be a number"),
             ("title = 'Mine'", "title = 'Mine'\nrepetitions = 27", "my.toml:3: 'repetitions' must be a whole number"),
             ("[[cell]]", "[[cell", "my.toml:6: "),
+            (
+                "[[cell]]",
+                "[[cell]]\nwrites_per_sync = 2",
+                "my.toml:6: writes_per_sync = 2: it needs writes with a sync",
+            ),
+            ("[[cell]]", "[[cell]]\nrate_percent = 50", "my.toml:6: 'rate_percent' and 'rate_of' belong together"),
+            ("[[cell]]", "[[cell]]\nrate_percent = 50\nrate_of = 'x'", "my.toml:6: rate_of = 'x': no cell before"),
+            ("[every]", "[[every.beside]]\n[every]", "my.toml:"),
         ];
         for (from, to, expected) in cases {
             let problem = suite("my.toml", &GOOD.replace(from, to)).unwrap_err();
             assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
         }
+    }
+
+    #[test]
+    fn what_is_beside_a_cell_has_its_times_and_a_rate_by_what_another_made() {
+        let beside = "[[cell]]\noperation = 'write'\nblock = '4KiB'\naccess = 'sequential'\nsync = 'o_dsync'\nduration = '3s'\n\
+                      [[cell.beside]]\nlabel = 'reads'\noperation = 'read'\nblock = '8KiB'\nqueue_depth = 64\nrate_percent = 50\n\
+                      rate_of = 'random read 8 KiB'\n";
+        let all = suite("my.toml", &format!("{GOOD}{beside}")).unwrap().cells;
+        let [_, log] = all.as_slice() else { panic!("{all:?}") };
+        let reads = &log.beside[0];
+        assert_eq!((reads.duration, reads.warm_up, reads.rate_per_s), (log.duration, log.warm_up, None));
+        assert_eq!((reads.cell.threads, reads.cell.beside.as_ref()), (1, Some(&log.cell.label)), "it says all itself");
+        let rated = log.with_rates(&|label| (label == "random read 8 KiB").then_some(3000.0)).unwrap();
+        assert_eq!((rated.rate_per_s, rated.beside[0].rate_per_s), (None, Some(1500.0)));
+        assert_eq!(rated.beside[0].key(), "reads_random_read_8k_t1_q64_beside_sequential_write_4_kib_o_dsync");
+        assert_eq!(log.with_rates(&|_| None).unwrap_err(), "random read 8 KiB");
+        let problem =
+            |from: &str, to: &str| suite("my.toml", &format!("{GOOD}{}", beside.replace(from, to))).unwrap_err();
+        assert!(problem("queue_depth = 64", "duration = '1s'").starts_with("my.toml:15: 'duration', 'warm_up' and"));
+        assert!(problem("rate_of = 'random read 8 KiB'", "rate_of = 'log'").starts_with("my.toml:9: rate_of = 'log'"));
+        let group = suite("my.toml", &GOOD.replace("'read'", "'write'\nsync = 'fsync'\nwrites_per_sync = 8")).unwrap();
+        assert_eq!(group.cells[0].key(), "random_write_8x8k_fsync_t2_q1");
     }
 
     #[test]

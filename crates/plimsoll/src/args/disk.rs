@@ -10,6 +10,7 @@ use super::MOST_REPETITIONS_OF_A_RUN;
 #[command(after_help = "\
 Examples:
   plimsoll disk /var/tmp                                   a dozen kinds of reads and writes in about two minutes
+  plimsoll disk /data --suite database                     what a commit waits for beside reads and checkpoints
   plimsoll disk /data --suite log-write --json
   plimsoll disk /data --suite sqlio --factor 30 --size 8GiB
   plimsoll disk /data --suite ./my-cells.toml --repetitions 5
@@ -23,7 +24,7 @@ pub struct Disk {
     /// Folder on the disk to test.
     #[arg(value_name = "PATH", required = true)]
     pub path: Option<PathBuf>,
-    /// What to measure: quick, sqlio, log-write, sweep, or a file of your own ending in .toml, .fio (fio), .cmd or .bat (SQLIO).
+    /// What to measure: quick, database, log-write, sqlio, sqlio-32k, sweep, or a file of your own ending in .toml, .fio (fio), .cmd or .bat (SQLIO).
     #[arg(long, value_name = "SUITE", default_value = "quick")]
     pub suite: String,
     /// Find how many operations under way the disk needs: the same as --suite sweep.
@@ -59,7 +60,7 @@ pub struct Disk {
 /// The file that is read and written.
 #[derive(Debug, Args)]
 pub struct FileOptions {
-    /// Size of the test file [default: the suite's; quick and log-write take a quarter of what is free at most].
+    /// Size of the test file [default: the suite's; all but SQLIO's take a quarter of what is free at most].
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
     /// Go through the page cache. The figures then show memory as far as the file fits into it.

@@ -120,7 +120,8 @@ fn describe_disk(disk: &DiskLevel, text: &mut String) {
     if let Some(latency) = &disk.latency {
         let _ = writeln!(text, "  latency: {}", latency.claim);
         if let (Some(ms), Some(source)) = (latency.measured_write_ms, &latency.measured_source) {
-            let _ = writeln!(text, "  measured: {ms} ms for a write to the log ({source})");
+            let inserts = latency.measured_inserts_s.map(|seconds| format!(", {seconds} s in all")).unwrap_or_default();
+            let _ = writeln!(text, "  measured: {ms} ms for a write to the log{inserts} ({source})");
         }
     }
     for note in &disk.notes {

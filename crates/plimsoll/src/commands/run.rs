@@ -117,7 +117,7 @@ pub fn execute_shown(
     let (feed, events) = feed();
     let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
     std::thread::scope(|scope| {
-        let progress = Progress::new(printer, plan.definition.name.clone());
+        let progress = Progress::new(printer, plan.definition.name.clone(), on.subject);
         // Without a thread for it nothing is shown, and the run goes on.
         let name = std::thread::Builder::new().name("progress".to_owned());
         let _ = name.spawn_scoped(scope, || progress.follow(events));

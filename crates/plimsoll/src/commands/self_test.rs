@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_bench::self_test::{Options, self_test as test};
+use plimsoll_measurement::Subject;
 use plimsoll_report::terminal::Style;
 use plimsoll_report::{markdown, self_test as build, terminal};
 
@@ -39,7 +40,7 @@ pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Pri
     let wanted =
         Options { workspace: options.allow_workspace, build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")) };
     let tested = {
-        let mut progress = Progress::new(printer, "self-test".to_owned());
+        let mut progress = Progress::new(printer, "self-test".to_owned(), Subject::default());
         test(database.as_ref(), &wanted, opened.clock.as_ref(), &interrupt, &mut |what| progress.says(what))?
     };
     if options.json {

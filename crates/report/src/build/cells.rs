@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_analysis::summary;
+use plimsoll_measurement::cell::{COMMITS, COMMITS_TIME};
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Cell, Figure, Metric, Point, RunRecord};
 
@@ -88,7 +89,8 @@ impl Row<'_> {
     /// How much of what was bought it delivered, in percent: of the limit that it came nearer to.
     fn percent_of(&self, limits: &Limits) -> Option<f64> {
         let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
-        let iops = of(Some(self.iops.value), limits.iops);
+        let writes = f64::from(self.cell.writes_per_sync);
+        let iops = of(Some(self.iops.value * writes), limits.iops);
         let bytes = of(self.mean(Metric::BytesPerS), limits.bytes_per_s);
         iops.into_iter().chain(bytes).reduce(f64::max)
     }
@@ -100,6 +102,7 @@ impl Row<'_> {
             Some(class) => format!("{class} {}", self.cell.block_size()),
             None => self.cell.work(),
         };
+        let work = format!("{}{work}", self.together());
         if threads * queue_depth == 1 { work } else { format!("{work}, {threads} x {queue_depth}") }
     }
 
@@ -108,8 +111,14 @@ impl Row<'_> {
         (self.cell.label != self.cell.work()).then(|| plain(&self.cell.label))
     }
 
+    /// Before what ran at the same time as the row above.
+    fn together(&self) -> &'static str {
+        if self.cell.beside.is_some() { "+ " } else { "" }
+    }
+
+    /// Over all repetitions; `None` if one has no value, as nobody would know what a mean of the others is.
     fn mean(&self, metric: Metric) -> Option<f64> {
-        summary::mean(&self.points.iter().filter_map(|point| point.get(metric)).collect::<Vec<f64>>())
+        summary::mean(&self.points.iter().map(|point| point.get(metric)).collect::<Option<Vec<f64>>>()?)
     }
 
     fn ms(&self, metric: Metric) -> Option<f64> {
@@ -126,19 +135,50 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     let under_way = u64::from(first.cell.threads) * u64::from(first.cell.queue_depth);
     let at_a_time = if under_way == 1 { "one at a time".to_owned() } else { format!("{under_way} under way") };
     let work = capital(&plain(&first.cell.work()));
-    let interval = match (first.iops.low, first.iops.high) {
-        (Some(low), Some(high)) => {
-            let [low, high] = [low, high].map(|end| quantity(end, "").trim_end().to_owned());
-            format!(" ({} interval {low} to {high})", words::confidence_of(record.result.as_ref()))
-        }
-        _ => " (without an interval)".to_owned(),
-    };
+    let interval = interval((first.iops.low, first.iops.high), "", record.result.as_ref());
     let half = first.ms(Metric::LatencyUsP50).map(|ms| format!("half within {}", quantity(ms, "ms")));
     let most = first.ms(Metric::LatencyUsP99).map(|ms| format!("99 of 100 within {}", quantity(ms, "ms")));
     let times: Vec<String> = [half, most].into_iter().flatten().collect();
     let times = if times.is_empty() { String::new() } else { format!(", {}", times.join(", ")) };
     let repetitions = count(first.points.len(), "repetition");
     Some(format!("{work}, {at_a_time}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
+}
+
+/// The spread behind a value, in parentheses.
+fn interval(ends: (Option<f64>, Option<f64>), unit: &str, figure: Option<&Figure>) -> String {
+    let (Some(low), Some(high)) = ends else { return " (without an interval)".to_owned() };
+    let [low, high] = [low, high].map(|end| quantity(end, unit).trim_end().to_owned());
+    format!(" ({} interval {low} to {high})", words::confidence_of(figure))
+}
+
+/// How long many commits wait for the log here, and what is known of other disks; `None` where no log was written.
+pub fn commits(record: &RunRecord) -> Option<String> {
+    let figure = record.results.iter().find(|figure| figure.metric == COMMITS_TIME)?;
+    let interval = interval((figure.low, figure.high), "s", Some(figure));
+    let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
+    let commits = count_of(f64::from(COMMITS));
+    Some(format!(
+        "{commits} commits of one session wait {}{interval} for the log on this disk{note}.",
+        quantity(figure.value, "s")
+    ))
+}
+
+/// What a durable write takes by itself and at most beside other work; `None` where nothing ran beside one.
+pub fn beside(record: &RunRecord) -> Option<String> {
+    let rows = rows(record);
+    let is_log = |row: &&Row<'_>| row.cell.is_log() && row.cell.beside.is_none();
+    let shared = |row: &&Row<'_>| rows.iter().any(|other| other.cell.beside.as_ref() == Some(&row.cell.label));
+    let alone = rows.iter().filter(is_log).find(|row| !shared(row))?;
+    let took = |row: &Row<'_>| {
+        let half = row.ms(Metric::LatencyUsP50)?;
+        let most = row.ms(Metric::LatencyUsP99).map(|ms| format!(", {} in 99 of 100", quantity(ms, "ms")));
+        Some(format!("within {} in half of all cases{}", quantity(half, "ms"), most.unwrap_or_default()))
+    };
+    let mean = |row: &Row<'_>| 1.0 / row.iops.value;
+    let most = rows.iter().filter(is_log).filter(shared).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    let (alone_ms, most_ms) = (took(alone)?, took(most)?);
+    let label = plain(&most.cell.label);
+    Some(format!("By itself a durable write ends {alone_ms}. It takes longest in '{label}': {most_ms}."))
 }
 
 /// What was bought and how much of it came, by class, with what is below what somebody expects; `None` without limits.
@@ -224,7 +264,7 @@ pub fn table(record: &RunRecord) -> Option<Table> {
     Table::of(
         rows.iter(),
         &[
-            (text("Class"), &|row| row.class().into()),
+            (text("Class"), &|row| row.class().map(|class| format!("{}{class}", row.together())).into()),
             (text("Work"), &|row| plain(&row.cell.work()).into()),
             (text("Threads x depth"), &|row| format!("{} x {}", row.cell.threads, row.cell.queue_depth).into()),
             (number(super::facts::with_interval(record.result.as_ref()).replace("Value", "IOPS"), ""), &|row| {
@@ -258,6 +298,8 @@ mod tests {
             block_bytes: 8192,
             threads,
             queue_depth: 32,
+            writes_per_sync: 1,
+            beside: None,
         }
     }
 
@@ -303,9 +345,61 @@ mod tests {
         let seen: Vec<(f64, Option<f64>)> = rows.iter().map(|row| (row.iops.value, row.cpu_us)).collect();
         assert_eq!(seen, [(10_050.0, Some(2.0)), (20_050.0, Some(3.0))]);
         assert_eq!(rows[1].name(), "OR 8 KiB, 2 x 32");
+        assert_eq!((rows[0].ms(Metric::LatencyUsP99), rows[0].ms(Metric::LatencyUsMean)), (Some(1.9), None));
+        let mut some = record.clone();
+        some.repetitions[0].points[0] = Point { index: 0, cell: Some(cell("OR", 1)), ..Point::default() };
+        assert_eq!(super::rows(&some)[0].ms(Metric::LatencyUsP99), None, "one repetition has too few for it");
         assert_eq!(table(&record).map(|table| table.rows.len()), Some(2));
         let Some(Picture::Bars(chart)) = chart(&record) else { panic!("no bars") };
         assert_eq!(chart.bars().count(), 2);
+    }
+
+    #[test]
+    fn commits_and_the_worst_company_of_a_log_have_a_sentence_each() {
+        let log = |label: &str| Cell {
+            operation: Operation::Write.into(),
+            access: Access::Sequential.into(),
+            sync: SyncMode::ODsync.into(),
+            queue_depth: 1,
+            ..cell(label, 1)
+        };
+        let point = |index: u32, cell: Cell, iops: f64| {
+            Point { index, cell: Some(cell), ..Point::default() }
+                .with(Metric::Iops, iops)
+                .with(Metric::LatencyUsP50, 5e5 / iops)
+        };
+        let reads = |main: &str| Cell { beside: Some(main.to_owned()), ..cell("reads", 1) };
+        let points = vec![
+            point(0, log("log"), 1000.0),
+            point(1, log("log, reads"), 500.0),
+            point(2, reads("log, reads"), 9000.0),
+            point(3, log("log, more"), 800.0),
+            point(4, reads("log, more"), 20_000.0),
+        ];
+        let figure = Figure {
+            metric: COMMITS_TIME.to_owned(),
+            value: 50.0,
+            unit: "s".to_owned(),
+            low: Some(40.0),
+            high: Some(60.0),
+            confidence: 0.95,
+            repetitions: 3,
+            point_cv_percent: None,
+            note: Some("elsewhere 36 s".to_owned()),
+            values: vec![45.0, 50.0, 55.0],
+            expected: None,
+        };
+        let repetitions = vec![Repetition { points, ..Repetition::default() }];
+        let record = RunRecord { repetitions, results: vec![figure], ..RunRecord::default() };
+        assert_eq!(
+            commits(&record).unwrap(),
+            "50,000 commits of one session wait 50.0 s (95 % interval 40.0 s to 60.0 s) for the log on this disk; elsewhere 36 s."
+        );
+        let expected = "By itself a durable write ends within 0.500 ms in half of all cases. It takes longest in 'log, reads': within 1.00 ms in half of all \
+             cases.";
+        assert_eq!(beside(&record).unwrap(), expected);
+        assert_eq!(rows(&record)[2].name(), "+ reads 8 KiB, 1 x 32");
+        assert_eq!((commits(&RunRecord::default()), beside(&RunRecord::default())), (None, None));
     }
 
     #[test]

@@ -59,6 +59,8 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         Some(figure) => {
             let sentence = cells::headline(record).unwrap_or_else(|| words::headline(record, figure));
             part.say(Tone::Headline, sentence);
+            part.say(Tone::Plain, cells::beside(record));
+            part.say(Tone::Plain, cells::commits(record));
             part.say(Tone::Plain, cells::bought(record));
             for limit in cells::limits(record) {
                 part.say(Tone::Evidence, limit);

@@ -36,11 +36,11 @@ pub(super) struct CellText {
     pub is_poisson: bool,
 }
 
-/// The suite of these cells.
-pub(super) fn suite(stem: &str, tool: &str, file_bytes: u64, cells: &[CellText]) -> String {
+/// The suite of these cells, with a title for people.
+pub(super) fn suite(stem: &str, title: &str, tool: &str, file_bytes: u64, cells: &[CellText]) -> String {
     let letters = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     let mut text = format!(
-        "name = \"{}-{}\"\ntitle = \"{stem}, a file of {tool}\"\nabout = \"What a file of {tool} asks for.\"\nrepetitions = 1\nfile = \"{file_bytes}\"\n\
+        "name = \"{}-{}\"\ntitle = \"{title}\"\nabout = \"Cells of {tool}.\"\nrepetitions = 1\nfile = \"{file_bytes}\"\n\
          shrinks = false\n",
         tool.to_lowercase(),
         letters.collect::<String>().trim_matches('-')

@@ -70,7 +70,7 @@ pub(super) fn translate(stem: &str, text: &str) -> Result<Translated, Problem> {
     if together {
         left_out.push("jobs without 'stonewall' run one after another here, and together in fio".to_owned());
     }
-    Ok(Translated::of(suite(stem, "fio", largest, &cells), left_out))
+    Ok(Translated::of(suite(stem, &format!("{stem}, a job file of fio"), "fio", largest, &cells), left_out))
 }
 
 type Job = (String, Options, usize);

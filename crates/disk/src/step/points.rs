@@ -1,0 +1,102 @@
+//! What the operations of a cell are in the record: a point, and what they needed of the client. With too many that failed, no result.
+
+use plimsoll_bench::parameters::Parameters;
+use plimsoll_engine::{Error, ErrorKind};
+use plimsoll_load::client::Told;
+use plimsoll_load::worker::Needed;
+use plimsoll_measurement::{Metric, Point, Repetition};
+
+use crate::cell::Came;
+use crate::plan::CellPlan;
+
+/// Failed operations in percent of all, from which a repetition is no result.
+const MOST_FAILED_PERCENT: f64 = 1.0;
+
+/// The point of the operations of one kind.
+pub(super) fn of_member(plan: &CellPlan, came: &Came) -> Point {
+    let (sums, record) = (came.recorder.sums(), &came.record);
+    let point = Point {
+        label: Some(plan.cell.label.clone()),
+        cell: Some(plan.cell.clone()),
+        started_seconds: record.started_seconds,
+        seconds: record.seconds,
+        ..Point::default()
+    };
+    let per_second = |amount: u64| (record.seconds > 0.0).then(|| amount as f64 / record.seconds);
+    point
+        .with(Metric::LatencyUsP50, record.times.percentile_us(50.0))
+        .with(Metric::LatencyUsP99, record.times.percentile_us(99.0))
+        .with(Metric::Operations, sums.answered)
+        .with(Metric::Errors, sums.failed)
+        .with(Metric::AskedPerSecond, plan.rate_per_s)
+        .with(Metric::Iops, per_second(sums.answered))
+        .with(Metric::BytesPerS, per_second(sums.amount.content_bytes))
+}
+
+/// What they needed of the client, as the next phase of the repetition; CPU time of the whole process where it is theirs alone.
+pub(super) fn client_phase(
+    repetition: &Repetition,
+    plan: &CellPlan,
+    came: &Came,
+    cpu_seconds: Option<f64>,
+) -> (Told, Vec<Needed>) {
+    let answered = came.recorder.sums().answered.max(1) as f64;
+    let told = Told {
+        repetition: repetition.label.clone(),
+        phase: repetition.phases.len(),
+        seconds: came.record.seconds,
+        // The headline is the first cell's.
+        rank: if repetition.phases.is_empty() { 1.0 } else { 0.0 },
+        held: None,
+        cpu_us_per_operation: cpu_seconds.map(|seconds| 1e6 * seconds / answered),
+    };
+    (told, came.needed.iter().map(|needed| counted(needed, plan)).collect())
+}
+
+/// What a thread needed while operations counted: it worked as long again to warm up, and as hard.
+fn counted(needed: &Needed, plan: &CellPlan) -> Needed {
+    let all = plan.duration + plan.warm_up;
+    let share = plan.duration.as_secs_f64() / all.as_secs_f64().max(1e-9);
+    Needed {
+        cpu_seconds: needed.cpu_seconds * share,
+        run_queue_seconds: needed.run_queue_seconds.map(|seconds| seconds * share),
+        requests: (needed.requests as f64 * share) as u64,
+    }
+}
+
+/// Why repetitions in which operations failed are no result.
+pub(super) fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
+    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
+    let failed = points.filter_map(|point| {
+        let (failed, answered) = (point.get(Metric::Errors)?, point.get(Metric::Operations)?);
+        let percent = 100.0 * failed / (failed + answered).max(1.0);
+        (percent > MOST_FAILED_PERCENT).then_some((point, percent))
+    });
+    let (point, percent) = failed.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let label = point.label.as_deref().unwrap_or("a cell");
+    let message = format!("{percent:.1} % of the operations of '{label}' failed");
+    Some(
+        Error::new(ErrorKind::NoResult, message)
+            .hint("see the kernel's log for errors of the device, and 'plimsoll show'"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repetition_with_failed_operations_is_no_result() {
+        let point = |answered: u64, failed: u64| {
+            Point { label: Some("OR".to_owned()), ..Point::default() }
+                .with(Metric::Operations, answered)
+                .with(Metric::Errors, failed)
+        };
+        let run = |points| [Repetition { points, ..Repetition::default() }];
+        let judge = |points| invalid(&Parameters::default(), &run(points));
+        assert_eq!(judge(vec![point(1000, 0), point(1000, 10)]), None);
+        let error = judge(vec![point(1000, 0), point(900, 100)]).unwrap();
+        assert_eq!((error.message.as_str(), error.kind.exit_code()), ("10.0 % of the operations of 'OR' failed", 7));
+        assert!(judge(vec![point(0, 5)]).is_some());
+    }
+}
