@@ -42,6 +42,8 @@ pub struct FileSpec {
     pub buffered: bool,
     /// Whether to keep it.
     pub keep: bool,
+    /// Whether to lay it out in any case: what is in one that was kept, its runs have changed.
+    pub anew: bool,
 }
 
 /// A file without a size of its own takes one of so many parts of what is free.
@@ -81,7 +83,8 @@ impl TestFile {
         let path = wanted.folder.join(NAME);
         if let Some((file, mark)) = existing(&path)? {
             let is_whole = file.metadata().is_ok_and(|meta| meta.len() == HEADER_BYTES + wanted.bytes);
-            let (inode, is_same) = (mark.inode, mark.is_ready_for(wanted.bytes, wanted.seed) && is_whole);
+            let (inode, is_same) =
+                (mark.inode, mark.is_ready_for(wanted.bytes, wanted.seed) && is_whole && !wanted.anew);
             let mut test_file = Self::new(path.clone(), file, inode, wanted);
             if is_same {
                 test_file.alignment = test_file.find_alignment()?;

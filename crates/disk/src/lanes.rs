@@ -45,6 +45,20 @@ fn outcome(moved: std::io::Result<usize>, cell: &Cell) -> Result<Outcome, Error>
     }
 }
 
+/// Whether what a read brought is what belongs there; `first_wrong` knows the first byte of the file that is not.
+///
+/// # Errors
+/// If it is not: then no figure of this disk is worth anything.
+fn checked(outcome: Outcome, first_wrong: impl FnOnce() -> Option<u64>) -> Result<(), Error> {
+    let Outcome::Answered(_) = outcome else { return Ok(()) };
+    first_wrong().map_or(Ok(()), |byte| {
+        let message = format!("the disk gave back something else than what was written: at byte {byte} of the test file");
+        Err(Error::new(ErrorKind::NoResult, message).hint(
+            "trust it with no data before its cause is known: see the kernel's log, and repeat with --keep-file to look at the file",
+        ))
+    })
+}
+
 /// A lane always has something to do.
 fn nothing_left() -> Error {
     Error::new(ErrorKind::Internal, "a test file always has something to read or write")

@@ -86,6 +86,8 @@ pub struct Suite {
     pub file_bytes: u64,
     /// True if the file may be smaller where less is free: a quarter of that.
     pub shrinks: bool,
+    /// True if what is read is to be checked against what was written.
+    pub verify: bool,
     /// What is done once before the first repetition, in order.
     pub warm_up: Vec<CellPlan>,
     /// How far the one cell goes, where operations under way are swept.

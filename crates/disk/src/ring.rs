@@ -118,7 +118,7 @@ impl Ring {
     /// # Errors
     /// If the ring has no room, which it has for each slot once.
     pub fn write(&mut self, slot: usize, offsets: &[u64], durable: Option<Durable>) -> io::Result<()> {
-        let buffer = self.buffers.fresh(slot);
+        let buffer = self.buffers.fresh(slot, offsets);
         let (memory, part) = (buffer.as_ptr(), buffer.len() / offsets.len());
         // One write is linked to its sync: the kernel begins it when the write has ended, and cancels it if that failed.
         let is_linked = durable.is_some() && offsets.len() == 1;
@@ -150,6 +150,12 @@ impl Ring {
             (_, false) => opcode::Fsync::new(self.fd()).flags(flags).build(),
         };
         self.push(&entry.user_data(slot as u64 | OF_SYNC))
+    }
+
+    /// The first byte of the file whose content is wrong in a read that has ended in this slot; see [`Buffers::first_wrong`].
+    pub fn first_wrong(&mut self, slot: usize, offset: u64) -> Option<u64> {
+        // Of an operation that is under way the kernel may still change it.
+        if self.operations[slot].left > 0 { None } else { self.buffers.first_wrong(slot, offset) }
     }
 
     fn fd(&self) -> Fd {
@@ -227,13 +233,17 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        while self.under_way > 0 {
+        loop {
+            // Of what has ended already nobody tells again.
+            while self.next().is_some() {}
+            if self.under_way == 0 {
+                break;
+            }
             if self.wait(None).is_err() {
                 // What the kernel may still write to is given up for good, and never used for anything else.
                 std::mem::forget(std::mem::replace(&mut self.buffers, Buffers::new(0, 0, 0)));
                 return;
             }
-            while self.next().is_some() {}
         }
         // Otherwise the kernel keeps the file for a while after the ring has gone, and with it its place on the disk.
         let _ = self.uring.submitter().unregister_files();
@@ -371,6 +381,18 @@ mod tests {
         let Some((mut ring, _file)) = ring(1) else { return };
         ring.wait(Some(Duration::from_millis(1))).unwrap();
         assert_eq!(ring.next(), None);
+    }
+
+    #[test]
+    fn a_ring_falls_also_with_what_has_ended_and_was_not_given_out() {
+        let Some((mut ring, _file)) = ring(4) else { return };
+        (0..4).for_each(|slot| ring.read(slot, 4096 * slot as u64).unwrap());
+        while ring.ended.len() < 4 {
+            ring.wait(None).unwrap();
+        }
+        assert!(ring.next().is_some());
+        // It would wait for ever for three that the kernel has told of.
+        drop(ring);
     }
 
     #[test]

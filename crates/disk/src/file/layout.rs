@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 
 use plimsoll_engine::{Error, Result as Checked};
 
-use crate::buffer::{Buffers, fill};
+use crate::buffer::{Buffers, place};
 
 /// The mark has so much of the file for itself, so that what follows is aligned to anything.
 pub const HEADER_BYTES: u64 = 1 << 20;
@@ -14,7 +14,7 @@ pub const HEADER_BYTES: u64 = 1 << 20;
 /// Tells how far the layout has come, and may end it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Checked<()>;
 
-/// Bytes of a write; what is random in it is made anew for each.
+/// Bytes of a write.
 const CHUNK: u64 = 4 << 20;
 
 /// Blocks that are tried, from the smallest that a device may have.
@@ -46,7 +46,7 @@ pub fn write(file: &File, bytes: u64, seed: u64, progress: Progress<'_>) -> Resu
         progress(done, bytes).map_err(Stopped::Ended)?;
         let length = CHUNK.min(bytes - done) as usize;
         let chunk = &mut buffers.slot(0)[..length];
-        fill(chunk, seed ^ (done / CHUNK + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        place(chunk, seed, HEADER_BYTES + done);
         file.write_all_at(chunk, HEADER_BYTES + done).map_err(Stopped::Refused)?;
         done += length as u64;
     }

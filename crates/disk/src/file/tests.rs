@@ -8,7 +8,7 @@ use super::*;
 const SIZE: u64 = 3 << 20;
 
 fn wanted(folder: &Path) -> FileSpec {
-    FileSpec { folder: folder.to_owned(), bytes: SIZE, seed: 1, buffered: true, keep: false }
+    FileSpec { folder: folder.to_owned(), bytes: SIZE, seed: 1, buffered: true, keep: false, anew: false }
 }
 
 fn make(wanted: &FileSpec) -> Result<(TestFile, Origin)> {
@@ -45,6 +45,9 @@ fn one_that_is_kept_is_used_again_if_size_and_seed_are_the_same() {
     assert!(path.exists());
     let (file, origin) = make(&keep).unwrap();
     assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::Reused, true));
+    drop(file);
+    let (file, origin) = make(&FileSpec { anew: true, ..keep.clone() }).unwrap();
+    assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::LaidOut, true), "the seed alone decides");
     drop(file);
     let (file, origin) = make(&FileSpec { seed: 2, ..keep.clone() }).unwrap();
     assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::LaidOut, false));

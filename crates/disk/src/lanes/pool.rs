@@ -11,7 +11,7 @@ use plimsoll_measurement::{Cell, Moment};
 use rustix::io::{pread, pwrite};
 use std::time::Duration;
 
-use super::{kind, nothing_left, outcome};
+use super::{checked, kind, nothing_left, outcome};
 use crate::buffer::Buffers;
 use crate::offsets::Draw;
 use crate::sync::Durable;
@@ -24,6 +24,8 @@ pub struct PoolLane<'a> {
     buffers: Buffers,
     draw: Draw,
     durable: Option<Durable>,
+    /// Where the blocks of a write go.
+    offsets: Vec<u64>,
     completed: Option<Completion>,
 }
 
@@ -31,17 +33,18 @@ impl<'a> PoolLane<'a> {
     /// A lane of this cell, with a buffer of its own.
     pub fn new(clock: &'a dyn Clock, cell: &'a Cell, file: Arc<File>, buffers: Buffers, draw: Draw) -> Self {
         let durable = Durable::of(cell.sync.known());
-        Self { clock, cell, file, buffers, draw, durable, completed: None }
+        Self { clock, cell, file, buffers, draw, durable, offsets: Vec::new(), completed: None }
     }
 
     /// Writes the blocks of an operation one after the other, the first at this offset, and makes them durable.
-    fn write(&mut self, mut offset: u64) -> std::io::Result<usize> {
+    fn write(&mut self, first: u64) -> std::io::Result<usize> {
+        self.offsets.clear();
+        self.offsets.push(first);
+        self.offsets.extend((1..self.cell.writes_per_sync).map(|_| self.draw.next().offset));
+        let blocks = self.buffers.fresh(0, &self.offsets).chunks(self.cell.block_bytes as usize);
         let mut written = 0;
-        for (part, block) in self.buffers.fresh(0).chunks(self.cell.block_bytes as usize).enumerate() {
-            if part > 0 {
-                offset = self.draw.next().offset;
-            }
-            written += pwrite(&self.file, block, offset)?;
+        for (block, offset) in blocks.zip(&self.offsets) {
+            written += pwrite(&self.file, block, *offset)?;
         }
         self.durable.map_or(Ok(()), |durable| durable.sync(&self.file))?;
         Ok(written)
@@ -67,11 +70,15 @@ impl Lane for PoolLane<'_> {
             pread(&self.file, self.buffers.slot(0), next.offset).map_err(Into::into)
         };
         let outcome = outcome(moved, self.cell)?;
+        let ended = self.clock.now();
+        if !next.writes {
+            checked(outcome, || self.buffers.first_wrong(0, next.offset))?;
+        }
         self.completed = Some(Completion {
             slot,
             kind: kind(self.cell, next.writes),
             outcome,
-            ended: self.clock.now(),
+            ended,
             retries: 0,
             waited: Duration::ZERO,
             pickup_lag: None,

@@ -8,9 +8,9 @@ use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_load::lane::{Completion, Lane};
 use plimsoll_measurement::{Cell, Moment};
 
-use super::{kind, nothing_left, outcome};
+use super::{checked, kind, nothing_left, outcome};
 use crate::buffer::Buffers;
-use crate::offsets::Draw;
+use crate::offsets::{Draw, Next};
 use crate::ring::Ring;
 use crate::sync::Durable;
 
@@ -27,7 +27,7 @@ pub struct UringLane<'a> {
     draw: Draw,
     durable: Option<Durable>,
     /// What is done in each slot.
-    writes: Vec<bool>,
+    under_way: Vec<Next>,
     /// Where the blocks of an operation go that writes several.
     offsets: Vec<u64>,
     /// Operations in a refill.
@@ -46,8 +46,9 @@ impl<'a> UringLane<'a> {
         let durable = Durable::of(cell.sync.known());
         let slots = ring.slots();
         let refill = REFILL.min(slots.div_ceil(2));
-        let (writes, offsets, ended) = (vec![false; slots], Vec::new(), clock.now());
-        Ok(Self { clock, cell, ring, draw, durable, writes, offsets, refill, ended })
+        let nothing = Next { offset: 0, writes: false };
+        let (under_way, offsets, ended) = (vec![nothing; slots], Vec::new(), clock.now());
+        Ok(Self { clock, cell, ring, draw, durable, under_way, offsets, refill, ended })
     }
 }
 
@@ -64,7 +65,7 @@ impl Lane for UringLane<'_> {
 
     fn submit(&mut self, slot: usize, _: Moment) -> Result<(), Error> {
         let next = self.draw.next();
-        self.writes[slot] = next.writes;
+        self.under_way[slot] = next;
         let told = if next.writes {
             self.offsets.clear();
             self.offsets.push(next.offset);
@@ -91,10 +92,15 @@ impl Lane for UringLane<'_> {
         }
         let Some(ended) = next else { return Ok(None) };
         let moved = usize::try_from(ended.result).map_err(|_| std::io::Error::from_raw_os_error(-ended.result));
+        let done = self.under_way[ended.slot];
+        let outcome = outcome(moved, self.cell)?;
+        if !done.writes {
+            checked(outcome, || self.ring.first_wrong(ended.slot, done.offset))?;
+        }
         Ok(Some(Completion {
             slot: ended.slot,
-            kind: kind(self.cell, self.writes[ended.slot]),
-            outcome: outcome(moved, self.cell)?,
+            kind: kind(self.cell, done.writes),
+            outcome,
             ended: self.ended,
             retries: 0,
             waited: Duration::ZERO,

@@ -29,6 +29,8 @@ struct SuiteText {
     file: Spanned<String>,
     #[serde(default = "yes")]
     shrinks: bool,
+    #[serde(default)]
+    verify: bool,
     warm_up_times: Option<Spanned<u32>>,
     #[serde(default)]
     warm_up: Vec<Spanned<CellText>>,
@@ -126,6 +128,7 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
         repetitions,
         file_bytes,
         shrinks: read.shrinks,
+        verify: read.verify,
         warm_up: (0..times).flat_map(|_| once.clone()).collect(),
         cells,
         text: text.to_owned(),

@@ -46,7 +46,7 @@ pub struct Disk {
     /// Take about 20 s per repetition, for a first look.
     #[arg(long, conflicts_with = "factor")]
     pub short: bool,
-    /// Set a parameter: duration (of each cell) or seed.
+    /// Set a parameter: duration (of each cell), seed, or verify=yes to check what is read.
     #[arg(long, value_name = "K=V")]
     pub set: Vec<String>,
     /// Campaign name. Other commands find and report runs by this name.

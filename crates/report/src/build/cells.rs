@@ -41,7 +41,9 @@ fn row<'a>(record: &RunRecord, index: u32, figure: Option<&&Figure>, points: Vec
     let cell = points.first()?.cell.as_ref()?;
     let values: Vec<f64> = points.iter().filter_map(|point| point.get(Metric::Iops)).collect();
     let phases = record.host.client.iter().flat_map(|client| &client.phases);
-    let was_the_limit = phases.filter(|phase| phase.phase == index).any(|phase| phase.was_the_limit);
+    // A rate that was asked for is what it is: a faster client gets no more.
+    let is_asked = points.iter().any(|point| point.get(Metric::AskedPerSecond).is_some());
+    let was_the_limit = phases.filter(|phase| phase.phase == index).any(|phase| phase.was_the_limit && !is_asked);
     let bound = was_the_limit.then_some(Bound::AtLeast);
     let value = |value, low, high| Value { value, low, high, bound, unit: UNIT.to_owned() };
     let iops = match figure {
@@ -345,6 +347,17 @@ mod tests {
         let seen: Vec<(f64, Option<f64>)> = rows.iter().map(|row| (row.iops.value, row.cpu_us)).collect();
         assert_eq!(seen, [(10_050.0, Some(2.0)), (20_050.0, Some(3.0))]);
         assert_eq!(rows[1].name(), "OR 8 KiB, 2 x 32");
+        let mut limited = record.clone();
+        limited
+            .host
+            .client
+            .iter_mut()
+            .flat_map(|client| &mut client.phases)
+            .for_each(|phase| phase.was_the_limit = true);
+        let asked = limited.repetitions[0].points[1].clone().with(Metric::AskedPerSecond, 20_000.0);
+        limited.repetitions[0].points[1] = asked;
+        let bounds: Vec<_> = super::rows(&limited).into_iter().map(|row| row.iops.bound).collect();
+        assert_eq!(bounds, [Some(Bound::AtLeast), None]);
         assert_eq!((rows[0].ms(Metric::LatencyUsP99), rows[0].ms(Metric::LatencyUsMean)), (Some(1.9), None));
         let mut some = record.clone();
         some.repetitions[0].points[0] = Point { index: 0, cell: Some(cell("OR", 1)), ..Point::default() };
