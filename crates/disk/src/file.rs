@@ -184,6 +184,13 @@ impl TestFile {
             return Ok(());
         }
         let is_it = std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode);
+        if is_it && Mark::read(&self.file).is_none_or(|mark| mark.inode != self.inode) {
+            // Its content is somebody's own now.
+            self.stays = true;
+            let message = format!("{} was overwritten during the run, so it stays", self.path.display());
+            return Err(Error::new(ErrorKind::Safety, message)
+                .hint("see who works in this folder; figures of this run are of another file's content"));
+        }
         if is_it {
             std::fs::remove_file(&self.path).map_err(|error| at("remove", &self.path, &error))?;
         }

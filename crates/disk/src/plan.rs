@@ -26,6 +26,9 @@ pub struct CellPlan {
     pub beside: Vec<CellPlan>,
 }
 
+/// Memory for the buffers of a cell at most: the program takes no more than 256 MB.
+pub const MOST_BUFFER_BYTES: u64 = 128 << 20;
+
 /// A rate in percent of the rate of a cell that comes before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
@@ -39,6 +42,20 @@ impl CellPlan {
     /// All that is done at the same time: its own operations first.
     pub fn members(&self) -> impl Iterator<Item = &CellPlan> {
         std::iter::once(self).chain(&self.beside)
+    }
+
+    /// Operations that it has under way, with those beside it.
+    pub fn under_way(&self) -> u64 {
+        self.members().map(|plan| u64::from(plan.cell.threads) * u64::from(plan.cell.queue_depth)).sum()
+    }
+
+    /// Memory for them: each has a buffer.
+    pub fn buffer_bytes(&self) -> u64 {
+        let of = |plan: &CellPlan| {
+            let operations = u64::from(plan.cell.threads) * u64::from(plan.cell.queue_depth);
+            operations.saturating_mul(plan.cell.operation_bytes())
+        };
+        self.members().map(of).fold(0, u64::saturating_add)
     }
 
     /// The same with each share as a rate, where `rate_of` knows what the cell with a label came to.
@@ -104,7 +121,14 @@ impl Suite {
         let Some(sweep) = self.sweep else { return self.cells.get(place).cloned() };
         let (threads, queue_depth) = sweep.next(done)?;
         let base = self.cells.first()?;
-        Some(CellPlan { cell: Cell { threads, queue_depth, ..base.cell.clone() }, ..base.clone() })
+        let plan = CellPlan { cell: Cell { threads, queue_depth, ..base.cell.clone() }, ..base.clone() };
+        // A sweep ends where it would need more.
+        Some(plan).filter(|plan| plan.buffer_bytes() <= MOST_BUFFER_BYTES)
+    }
+
+    /// Operations under way at most at a time, of a cell with those beside it.
+    pub fn under_way(&self) -> u64 {
+        self.warm_up.iter().chain(&self.cells).map(CellPlan::under_way).max().unwrap_or(0)
     }
 
     /// Blocks of all cells.

@@ -102,6 +102,15 @@ pub const KIND: StepKind = StepKind {
 /// The registry of this kind alone: definitions of databases know other kinds.
 pub const KINDS: Kinds = Kinds(&[&KIND]);
 
+/// Operations under way of threads that block: each has a thread, which takes some 100 kB.
+const MOST_IN_POOL: u64 = 1024;
+
+/// The next cell; a sweep by threads that block ends where it would need too many of them.
+fn next_of(suite: &Suite, place: usize, done: &[Step], choice: Option<&Choice>) -> Option<CellPlan> {
+    let is_pool = choice.is_some_and(|choice| choice.engine == IoEngine::Pool);
+    suite.next(place, done).filter(|plan| !is_pool || plan.under_way() <= MOST_IN_POOL)
+}
+
 /// How long all cells of a repetition last together in the short form...
 const SHORT: Duration = Duration::from_secs(20);
 /// ... where a sweep has about so many...
@@ -164,6 +173,11 @@ impl Alone for Disk {
         if let Some(reason) = &choice.reason {
             keep.warn(format!("operations are made by threads that block, as io_uring is not available: {reason}"));
         }
+        let under_way = if suite.sweep.is_some() { 1 } else { suite.under_way() };
+        if choice.engine == IoEngine::Pool && under_way > MOST_IN_POOL {
+            let message = format!("{under_way} operations under way need as many threads, more than {MOST_IN_POOL}");
+            return Err(usage(message).hint("choose fewer threads or a smaller queue depth, or a system with io_uring"));
+        }
         let wanted = FileSpec {
             folder: PathBuf::from(folder),
             bytes: parameters.bytes("size"),
@@ -220,7 +234,11 @@ impl Alone for Disk {
             // All repetitions measure the same cells, so that each has a figure of all of them.
             let done: Vec<Step> = keep.repetition.points.iter().filter_map(Step::of).collect();
             let known = self.path.get(number as usize).cloned();
-            let Some(plan) = known.or_else(|| suite.next(number as usize, &done).filter(|_| is_first)) else { break };
+            let Some(plan) =
+                known.or_else(|| next_of(&suite, number as usize, &done, self.choice.as_ref()).filter(|_| is_first))
+            else {
+                break;
+            };
             let plan = with_rates(&plan, &keep.repetition.points)?;
             if is_first {
                 self.path.push(plan.clone());

@@ -133,11 +133,13 @@ pub fn secret_file(text: &str) -> io::Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// The last bytes of what programs wrote to a file, at most so many, as a text; empty if it can't be read.
+/// The last bytes of what programs wrote to a file, at most so many, as a text; empty if it can't be read. They end at its position.
 pub fn end_of(mut file: File, most: u64) -> String {
     let mut text = Vec::new();
-    let start = file.metadata().map_or(0, |metadata| metadata.len().saturating_sub(most));
-    let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut text));
+    let written = file.stream_position().unwrap_or(0);
+    let read = file
+        .seek(SeekFrom::Start(written.saturating_sub(most)))
+        .and_then(|start| file.take(written - start).read_to_end(&mut text));
     read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is measured is kept, and what is left is said, within so long after the second signal.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long is waited until words to the user have gone.
+const PATIENCE_WITH_READERS: Duration = Duration::from_millis(500);
 
 /// What is written beyond a limit of the shell on the size of files is an error from now on, as on a full disk, and no end.
 pub fn survive_large_files() {
@@ -72,16 +74,34 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                 if before > 1 {
                     end(&interrupt, &printer, signal);
                 }
-                printer.remark("ending at once: what may stay at the target is named, and 'plimsoll clean' removes it");
                 let _ = give_up.send(signal);
+                tell(&printer, |printer| {
+                    printer.remark(
+                        "ending at once: what may stay at the target is named, and 'plimsoll clean' removes it",
+                    );
+                });
                 continue;
             }
-            printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
             let signal = if signal == SIGHUP { SIGTERM } else { signal };
             interrupt.trigger(signal);
             let _ = (stop.send(()), stop_time.send(()));
+            tell(&printer, |printer| {
+                printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
+            });
         }
     })
+}
+
+/// Says something without waiting long for whoever may not read it: a terminal that stands still, a pipe that is full.
+fn tell(printer: &Printer, say: impl FnOnce(&Printer) + Send + 'static) {
+    let (printer, (told, is_told)) = (printer.clone(), channel());
+    let teller = thread::Builder::new().name("words".to_owned()).spawn(move || {
+        say(&printer);
+        let _ = told.send(());
+    });
+    if teller.is_ok() {
+        let _ = is_told.recv_timeout(PATIENCE_WITH_READERS);
+    }
 }
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
@@ -109,7 +129,7 @@ fn wait(interrupt: &Interrupt) {
 /// Ends the program as the signal does by itself, and says before what may be left.
 fn end(interrupt: &Interrupt, printer: &Printer, signal: i32) {
     if let Some(owed) = interrupt.owed() {
-        printer.warning(&owed);
+        tell(printer, move |printer| printer.warning(&owed));
     }
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }

@@ -129,7 +129,10 @@ pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     let application_id = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if application_id == APPLICATION_ID {
-        return Ok(Owner::Plimsoll(version));
+        // A view in the place of a table may be read for ever.
+        let others = "SELECT count(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')";
+        let others: i64 = connection.query_row(others, [], |row| row.get(0))?;
+        return Ok(if others == 0 { Owner::Plimsoll(version) } else { Owner::Other(application_id) });
     }
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let empty = application_id == 0 && version == 0 && tables == 0;

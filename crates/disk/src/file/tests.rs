@@ -169,3 +169,14 @@ fn a_size_that_nobody_chose_is_a_quarter_of_what_is_free_at_most() {
     let fitted = fitting_bytes(own.path(), free);
     assert!(fitted <= free / 4 + UNIT_BYTES && fitted.is_multiple_of(UNIT_BYTES), "{fitted} of {free}");
 }
+
+#[test]
+fn what_somebody_writes_over_it_is_his_and_stays() {
+    let folder = folder();
+    let (mut file, _) = make(&wanted(folder.path())).unwrap();
+    fs::write(file.path(), "a letter").unwrap();
+    let error = file.remove().unwrap_err();
+    assert!(error.kind == ErrorKind::Safety && error.message.contains("was overwritten during the run"), "{error:?}");
+    drop(file);
+    assert_eq!(fs::read_to_string(folder.path().join(NAME)).unwrap(), "a letter");
+}

@@ -2,12 +2,15 @@
 
 use roxmltree::{Document, Node};
 
+use super::check::{check_parts, check_shape};
 use super::result::{ImportError, Imported, Latency, is_amount};
 
 /// Reads all time spans of a file.
 pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     // Some programs add lines behind the XML.
     let end = text.rfind("</Results>").map_or(text.len(), |at| at + "</Results>".len());
+    check_parts(text, b"<")?;
+    check_shape(text)?;
     let document = Document::parse(&text[..end]).map_err(|error| {
         let at = error.pos();
         ImportError::at(at.row as usize, format!("this is no whole XML ({error})"))

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::check::check_parts;
 use super::result::{ImportError, Imported, Latency, is_amount};
 
 type Object = Map<String, Value>;
@@ -11,6 +12,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let start = text.find("\n{").map_or(0, |at| at + 1);
     let start = if text.trim_start().starts_with('{') { 0 } else { start };
     let before = text[..start].lines().count();
+    check_parts(text, b"{[,")?;
     let root: Value = serde_json::from_str(&text[start..]).map_err(|error| {
         let what = if error.is_eof() { "the file breaks off" } else { "this is no JSON" };
         ImportError::at(before + error.line(), format!("{what} ({error})"))

@@ -1,6 +1,7 @@
 //! Results of other tools, as runs of ours: SQLIO's text, fio's JSON, `DiskSpd`'s XML. Nothing is made up: what a file does not say is
 //! absent, and what can't be true is refused with its line.
 
+mod check;
 mod diskspd;
 mod fio;
 mod record;
@@ -13,7 +14,7 @@ pub(crate) use self::result::class_of;
 pub use self::result::{ImportError, Imported, Latency, Tool};
 
 /// The largest file that is read, in bytes: a day of SQLIO runs has some hundred kB.
-pub const MOST_BYTES: u64 = 64 << 20;
+pub const MOST_BYTES: u64 = 8 << 20;
 
 /// Reads a file of any of the tools, which it is told by its beginning.
 ///

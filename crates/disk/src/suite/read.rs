@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use self::cell::{CellText, MOST_THREADS, count, plan, unknown_label};
-use crate::plan::{CellPlan, Suite};
+use crate::plan::{CellPlan, MOST_BUFFER_BYTES, Suite};
 use crate::sweep::{CLASS, Sweep};
 
 /// A sweep goes so far unless it says otherwise.
@@ -89,6 +89,15 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
                     &format!("rate_of = '{label}': no cell before this one has this label"),
                 ));
             }
+            if plan.buffer_bytes() > MOST_BUFFER_BYTES {
+                let [needed, most] = [plan.buffer_bytes(), MOST_BUFFER_BYTES].map(units::format_bytes);
+                let problem = format!(
+                    "{} operations under way need {needed} of memory, more than {most}: choose a smaller block, or fewer threads or \
+                     a smaller queue_depth",
+                    plan.under_way()
+                );
+                return Err(wrong(text.span(), &problem));
+            }
             plans.push(plan);
         }
         Ok(plans)
@@ -159,6 +168,7 @@ mod tests {
             ("threads = 2", "threads = 0", "my.toml:6: threads = 0: it must lie between 1 and 1024"),
             ("name = 'mine'", "name = 'My Own'", "my.toml:1: 'name' has lower-case letters"),
             ("[[cell]]", "[[cell]]\nsync = 'fsync'", "my.toml:6: sync = 'fsync': reads have nothing to make durable"),
+            ("[[cell]]", "[[cell]]\nthreads = 64\nqueue_depth = 512", "my.toml:6: 32768 operations under way need"),
             ("[[cell]]", "[[cell]]\nlabel = 'sweep'", "my.toml:6: the class 'sweep' is that of a suite with [sweep]"),
             ("[[cell]]", "[sweep]\nmost_threads = 0\n[[cell]]", "my.toml:6: most_threads = 0: it must lie between"),
             ("[[cell]]", "[[cell]]\nrate = 0", "my.toml:6: 'rate' must be a number"),

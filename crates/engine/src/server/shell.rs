@@ -10,7 +10,7 @@ use plimsoll_clock::Clock;
 
 use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{end_of, limited_memory_file, memory_file};
+use crate::process::limited_memory_file;
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// How much of the command's last line an error quotes.
@@ -36,7 +36,7 @@ pub struct Script<'a> {
 /// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives. Variables of an
 /// engine's own tools are left, as the user's command may need them.
 const SECRETS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN"];
-/// Bytes that a command may print that ends with what it has started.
+/// Bytes that a command, and what it leaves running, may print.
 const MOST_OUTPUT: u64 = 1 << 20;
 
 impl<'a> Script<'a> {
@@ -48,10 +48,9 @@ impl<'a> Script<'a> {
     /// Runs it to its end and gives what it wrote. An error of `check`, which is called several times a second, ends it.
     pub fn run(&self, clock: &dyn Clock, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
         let failed = |what: String| self.failed(&what);
-        // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
-        // What may live on may write on; the rest is stopped by the system where it writes too much.
-        let output = if self.ends_all { limited_memory_file("output", MOST_OUTPUT) } else { memory_file("output") };
-        let output = output.map_err(|error| failed(error.to_string()))?;
+        // A file and not a pipe: the server that the command starts may keep it open for as long as it lives. The system lets nobody
+        // write more to it than that.
+        let output = limited_memory_file("output", MOST_OUTPUT).map_err(|error| failed(error.to_string()))?;
         let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
         let mut shell = Command::new("sh");
         shell.args(["-c", self.command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).envs(self.variable);
@@ -83,15 +82,11 @@ impl<'a> Script<'a> {
 
     /// What it has written, or why it failed.
     fn ended(&self, mut output: File, status: ExitStatus) -> Result<String> {
-        let text = if self.ends_all {
-            let written = output.stream_position().unwrap_or(0);
-            if written >= MOST_OUTPUT {
-                return Err(self.failed("it prints more than 1 MB"));
-            }
-            beginning_of(output, written)
-        } else {
-            end_of(output, MOST_OUTPUT)
-        };
+        let written = output.stream_position().unwrap_or(0);
+        if self.ends_all && written >= MOST_OUTPUT {
+            return Err(self.failed("it prints more than 1 MB"));
+        }
+        let text = beginning_of(output, written);
         if status.success() {
             return Ok(text);
         }
@@ -175,6 +170,15 @@ mod tests {
         assert_eq!(error.message, "the token command failed: it prints more than 1 MB");
         let script = Script::new("token command", "echo said; echo more >&2", Duration::from_hours(1));
         assert_eq!(script.run(&RealClock::new(), &mut || Ok(())).unwrap(), "said\nmore\n");
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_prints_no_more_than_that_into_memory() {
+        // It ends by itself where nobody takes what it says.
+        let command = "yes restarting 2>&1; echo it ended >&2; true";
+        let script = Script { ends_all: false, ..Script::new("restart command", command, Duration::from_hours(1)) };
+        let said = script.run(&RealClock::new(), &mut || Ok(())).unwrap();
+        assert_eq!(said.len() as u64, MOST_OUTPUT);
     }
 
     #[test]

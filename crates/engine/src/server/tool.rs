@@ -11,7 +11,7 @@ use plimsoll_clock::Clock;
 
 use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, end_of, memory_file};
+use crate::process::{self, end_of, limited_memory_file};
 use crate::target::mask_urls;
 
 /// How often it is asked whether a program has ended, which is how exactly its time is known, and after how many of these
@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 10;
 /// How much of its complaint is read.
 const MOST_COMPLAINT: u64 = 64 * 1024;
+/// Bytes that a program may write there: what it says beyond that is lost.
+const MOST_WRITTEN: u64 = 16 << 20;
 
 /// Where a program of this name lies: in a folder of `PATH`, else in one of these.
 pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
@@ -94,7 +96,7 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
             .hint("the message is the program's own; run it by hand to see more")
     };
     // A file, as a pipe that nobody reads would hold the program up.
-    let server_error = memory_file("complaint").map_err(|error| failed(&error.to_string()))?;
+    let server_error = limited_memory_file("complaint", MOST_WRITTEN).map_err(|error| failed(&error.to_string()))?;
     let copy = server_error.try_clone().map_err(|error| failed(&error.to_string()))?;
     command.stderr(copy);
     let mut program = Guarded::spawn(&mut command).map_err(|error| failed(&error.to_string()))?;
