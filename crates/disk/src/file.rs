@@ -91,9 +91,15 @@ impl TestFile {
                 test_file.stays = wanted.keep;
                 return Ok((test_file, Origin::Reused));
             }
+            // One that was kept stays where the new one would not fit.
+            let kept = test_file.file.metadata().map_or(0, |meta| meta.blocks() * 512);
+            if let Err(error) = guard_space(wanted, kept) {
+                test_file.stays = true;
+                return Err(error);
+            }
             test_file.remove()?;
         }
-        guard_space(wanted)?;
+        guard_space(wanted, 0)?;
         let file = create(&path, wanted)?;
         let inode = file.metadata().map_err(|error| at("look at", &path, &error))?.ino();
         // From here on it is ours, and is removed whatever happens.
@@ -277,8 +283,10 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     }
 }
 
-fn guard_space(wanted: &FileSpec) -> Result<()> {
+/// An error unless the file fits, where so many bytes more become free.
+fn guard_space(wanted: &FileSpec, reclaimed: u64) -> Result<()> {
     let Some(free) = volume::free_bytes(&wanted.folder) else { return Ok(()) };
+    let free = free.saturating_add(reclaimed);
     let needed = wanted.bytes.saturating_add(HEADER_BYTES).saturating_add(LEFT_FREE_BYTES);
     if needed <= free {
         return Ok(());

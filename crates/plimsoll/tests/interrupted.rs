@@ -255,6 +255,32 @@ fn doctored(server: &Server) {
     panic!("it never fell silent with a workspace");
 }
 
+/// Nobody reads what is said, and the pipe is full: signals count all the same.
+#[test]
+fn who_is_not_read_obeys() {
+    let scene = Scene::new();
+    let (reader, writer) = io::pipe().unwrap();
+    let full = vec![b'x'; 1 << 20];
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while (&writer).write(&full).is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    let target = format!("sqlite:{}", scene.path("unread.db").display());
+    let mut command =
+        scene.command(&["run", "insert", "--target", &target, "--set", "duration=1h", "--repetitions", "1"]);
+    let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
+    thread::sleep(A_MOMENT.min(Duration::from_secs(2)));
+    interrupt(&child);
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() && begun.elapsed() < GENEROUS {
+        thread::sleep(Duration::from_millis(200));
+        interrupt(&child);
+    }
+    let ended = child.try_wait().unwrap();
+    let _ = child.kill();
+    assert!(ended.is_some(), "it went on for {:?}", begun.elapsed());
+    drop(reader);
+}
+
 #[test]
 fn a_doctor_says_what_it_leaves() {
     doctored(&Server::postgres());

@@ -53,6 +53,20 @@ fn who_only_reads_makes_nothing() {
 }
 
 #[test]
+fn a_view_in_the_place_of_a_table_makes_it_no_store_of_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    keep(&RunStore::open(&path).unwrap(), &finished("run-1")).unwrap();
+    // It would be read without end.
+    let endless = "ALTER TABLE run RENAME TO was; \
+                   CREATE VIEW run AS WITH RECURSIVE n AS (SELECT 1 AS run_id UNION ALL SELECT 1 FROM n) SELECT * FROM n";
+    Connection::open(&path).unwrap().execute_batch(endless).unwrap();
+    for refused in [RunStore::open(&path), RunStore::open_to_read(&path), RunStore::open_unchanged(&path)] {
+        assert!(matches!(refused, Err(StoreError::NotAStore { .. })), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_store_that_is_moved_keeps_nothing_unsaid() {
     let folder = tempfile::tempdir().unwrap();
     let [path, elsewhere] = ["runs.db", "old.db"].map(|name| folder.path().join(name));

@@ -15,6 +15,11 @@ fn make(wanted: &FileSpec) -> Result<(TestFile, Origin)> {
     TestFile::make(wanted, &mut |_, _| Ok(()))
 }
 
+/// What follows the mark, which names the file's inode.
+fn body(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap().split_off(HEADER_BYTES as usize)
+}
+
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
@@ -39,18 +44,18 @@ fn one_that_is_kept_is_used_again_if_size_and_seed_are_the_same() {
     let keep = FileSpec { keep: true, ..wanted(folder.path()) };
     let content = {
         let (file, _) = make(&keep).unwrap();
-        fs::read(file.path()).unwrap()
+        body(file.path())
     };
     let path = folder.path().join(NAME);
     assert!(path.exists());
     let (file, origin) = make(&keep).unwrap();
-    assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::Reused, true));
+    assert_eq!((origin, body(&path) == content), (Origin::Reused, true));
     drop(file);
     let (file, origin) = make(&FileSpec { anew: true, ..keep.clone() }).unwrap();
-    assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::LaidOut, true), "the seed alone decides");
+    assert_eq!((origin, body(&path) == content), (Origin::LaidOut, true), "the seed alone decides");
     drop(file);
     let (file, origin) = make(&FileSpec { seed: 2, ..keep.clone() }).unwrap();
-    assert_eq!((origin, fs::read(&path).unwrap() == content), (Origin::LaidOut, false));
+    assert_eq!((origin, body(&path) == content), (Origin::LaidOut, false));
     drop(file);
     // Cut short, it is made anew.
     OpenOptions::new().write(true).open(&path).unwrap().set_len(HEADER_BYTES + SIZE - 4).unwrap();
@@ -179,4 +184,13 @@ fn what_somebody_writes_over_it_is_his_and_stays() {
     assert!(error.kind == ErrorKind::Safety && error.message.contains("was overwritten during the run"), "{error:?}");
     drop(file);
     assert_eq!(fs::read_to_string(folder.path().join(NAME)).unwrap(), "a letter");
+}
+
+#[test]
+fn one_that_was_kept_stays_where_another_would_not_fit() {
+    let folder = folder();
+    drop(make(&FileSpec { keep: true, ..wanted(folder.path()) }).unwrap());
+    let error = make(&FileSpec { bytes: 1 << 60, ..wanted(folder.path()) }).unwrap_err();
+    assert!(error.message.contains("does not fit"), "{error:?}");
+    assert!(folder.path().join(NAME).exists());
 }

@@ -103,7 +103,11 @@ fn find(name: &str, printer: &Printer) -> Result<Suite, Failure> {
 /// A job file of fio or a script of SQLIO as a suite. What it asks for and a suite doesn't do is told.
 fn translated(name: &str, text: &str, printer: &Printer) -> Result<String, Failure> {
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-    let beside = |other: &str| files::read_text(&folder.join(other), files::SMALL).ok();
+    // Beside it, and nowhere else: what is read is quoted where it is wrong.
+    let beside = |other: &str| {
+        let name = Path::new(other).file_name().filter(|name| *name == other)?;
+        files::read_text(&folder.join(name), files::SMALL).ok()
+    };
     let made = foreign::translate(name, text, &beside).map_err(|problem| {
         Failure::usage(problem).hint("docs/DISKS.md lists what is read of files of fio and SQLIO")
     })?;

@@ -235,7 +235,8 @@ pub fn origin(record: &RunRecord) -> Option<Table> {
         ("Plimsoll", Some(record.build.clone())),
         ("Definition", Some(record.definition.hash.clone())),
         ("Client", host.name.clone()),
-        ("Client platform", Some(format!("{}, {} CPUs", host.platform, host.cpus))),
+        // What was imported ran on a machine that nobody knows.
+        ("Client platform", (host.cpus > 0).then(|| format!("{}, {} CPUs", host.platform, host.cpus))),
         ("Virtual time", seconds(record.virtual_seconds)),
         ("Real time", seconds(host.real_seconds)),
         ("Preparation", seconds(host.preparation_seconds)),
