@@ -198,7 +198,11 @@ impl TestFile {
                 .hint("see who works in this folder; figures of this run are of another file's content"));
         }
         if is_it {
-            std::fs::remove_file(&self.path).map_err(|error| at("remove", &self.path, &error))?;
+            std::fs::remove_file(&self.path).map_err(|error| {
+                let folder = self.path.parent().unwrap_or(&self.path).display();
+                at("remove", &self.path, &error)
+                    .hint(format!("the test file stays: when it can be removed, 'plimsoll disk {folder}' does so"))
+            })?;
         }
         Ok(())
     }
