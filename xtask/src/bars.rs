@@ -135,7 +135,7 @@ const BARS: &[Bar] = &[
         subject: "disk",
         name: "beside-fio",
         goal: "random reads and writes of 8K, sequential reads of 256K and writes of 64K, durable writes: IOPS >= 1.0 x fio's; CPU of the \
-               process for an I/O <= 0.8 x fio's, but for durable writes one at a time",
+               process for an I/O <= 0.75 x fio's, but for durable writes one at a time",
         check: Check::Command {
             command: "cargo xtask bench disk",
             reason: "takes minutes and a quiet machine with fio",

@@ -25,7 +25,7 @@ const HEADER_MIB: u32 = 1;
 /// Ours gets at least what fio gets out of the disk...
 const RATE_BAR: f64 = 1.0;
 /// ... and an operation costs the process at most this part of what it costs fio.
-const CPU_BAR: f64 = 0.8;
+const CPU_BAR: f64 = 0.75;
 const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// What both do, in our words and in fio's.

@@ -46,15 +46,12 @@ impl CellPlan {
 
     /// Operations that it has under way, with those beside it.
     pub fn under_way(&self) -> u64 {
-        self.members().map(|plan| u64::from(plan.cell.threads) * u64::from(plan.cell.queue_depth)).sum()
+        self.members().map(|plan| operations(&plan.cell)).sum()
     }
 
     /// Memory for them: each has a buffer.
     pub fn buffer_bytes(&self) -> u64 {
-        let of = |plan: &CellPlan| {
-            let operations = u64::from(plan.cell.threads) * u64::from(plan.cell.queue_depth);
-            operations.saturating_mul(plan.cell.operation_bytes())
-        };
+        let of = |plan: &CellPlan| operations(&plan.cell).saturating_mul(plan.cell.operation_bytes());
         self.members().map(of).fold(0, u64::saturating_add)
     }
 
@@ -77,6 +74,11 @@ impl CellPlan {
     pub fn key(&self) -> String {
         key(&self.cell, self.rate_per_s)
     }
+}
+
+/// Operations that a cell has under way by itself.
+fn operations(cell: &Cell) -> u64 {
+    u64::from(cell.threads) * u64::from(cell.queue_depth)
 }
 
 /// The beginning of the names of the figures of a cell. What runs beside another is known by that one: its rate may follow from what

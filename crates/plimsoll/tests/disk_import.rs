@@ -123,3 +123,35 @@ fn a_job_file_of_fio_runs_as_a_suite() {
     fs::write(scene.path("bad.fio"), "[a]\nrw=fly\nsize=1m\n").unwrap();
     scene.say(&["disk", ".", "--suite", "bad.fio"]).failed(2, &["bad.fio:2: rw = fly"]);
 }
+
+#[test]
+fn the_name_of_a_volume_keeps_no_password() {
+    let scene = Scene::new();
+    fs::write(scene.path("a.log"), log(1.0)).unwrap();
+    for (target, shown) in [
+        ("smb://u:SeKret99@h/x", "smb://u:***@h/x"),
+        ("postgres://u@h/x?password=SeKret99", "postgres://u@h/x?password=***"),
+    ] {
+        let said = scene.say(&["disk", "import", "a.log", "--target", target]);
+        assert_eq!(said.code, 0, "{said:#?}");
+        let listed = scene.say(&["runs"]);
+        assert!(said.out.contains(shown) && listed.out.contains("***"), "{said:#?} {listed:#?}");
+        assert!(!format!("{said:?}{listed:?}").contains("SeKret99"));
+    }
+    let kept = fs::read_dir(scene.path(".")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    assert!(kept.map(|path| fs::read(path).unwrap()).all(|bytes| !bytes.windows(8).any(|part| part == b"SeKret99")));
+}
+
+#[test]
+fn a_script_names_files_beside_it_alone() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("sub")).unwrap();
+    fs::write(scene.path("other"), "a line of somebody\n").unwrap();
+    for (name, quoted) in [("../other", false), ("other", true)] {
+        fs::write(scene.path("sub/run.cmd"), format!("sqlio -kR -t1 -o1 -b8 -frandom -F{name}\n")).unwrap();
+        fs::write(scene.path("sub/other"), "a line beside it\n").unwrap();
+        let said = scene.say(&["disk", "sub", "--suite", "sub/run.cmd"]);
+        assert_eq!(said.code, 2, "{said:#?}");
+        assert!(!said.err.contains("of somebody") && said.err.contains("can't be read") != quoted, "{said:#?}");
+    }
+}

@@ -255,6 +255,13 @@ fn doctored(server: &Server) {
     panic!("it never fell silent with a workspace");
 }
 
+/// Whether a program has a handler of its own for Ctrl-C (`proc_pid_status(5)`: a bit for each signal, from the first on).
+fn hears(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+    u64::from_str_radix(caught, 16).unwrap() & 1 << (Signal::INT.as_raw() - 1) != 0
+}
+
 /// Nobody reads what is said, and the pipe is full: signals count all the same.
 #[test]
 fn who_is_not_read_obeys() {
@@ -268,7 +275,7 @@ fn who_is_not_read_obeys() {
     let mut command =
         scene.command(&["run", "insert", "--target", &target, "--set", "duration=1h", "--repetitions", "1"]);
     let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
-    thread::sleep(A_MOMENT.min(Duration::from_secs(2)));
+    wait_until(|| hears(&child));
     interrupt(&child);
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() && begun.elapsed() < GENEROUS {

@@ -4,12 +4,12 @@
 
 use super::judged::Load;
 use super::means::Means;
-use super::rules::TABLE_LOCKS;
+use super::rules::{TABLE_LOCKS, WRITES};
 
 /// What sessions wait for inside the server.
 pub(super) const INSIDE: [&str; 10] = [
     "waiting_for_data_read",
-    "waiting_for_data_write",
+    WRITES,
     "waiting_for_log_write",
     "waiting_for_log_governor",
     "waiting_for_lock",

@@ -268,8 +268,7 @@ pub const RULES: [Rule; 13] = [
 pub const NETWORK: &[Use] = &[part(&["network_sent"], "network"), part(&["network_received"], "network")];
 
 /// Columns of sessions that wait for a device.
-pub const DEVICES: [&str; 4] =
-    ["waiting_for_data_read", "waiting_for_data_write", "waiting_for_log_write", "waiting_for_log_governor"];
+pub const DEVICES: [&str; 4] = ["waiting_for_data_read", WRITES, "waiting_for_log_write", "waiting_for_log_governor"];
 
 /// What sessions wait for, and where they queue for it: as far as that is known it is seen.
 pub const WAITS: [(&[&str], Option<Station>); 7] = [

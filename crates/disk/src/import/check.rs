@@ -15,7 +15,7 @@ pub(super) fn check_parts(text: &str, signs: &[u8]) -> Result<(), ImportError> {
     if parts <= MOST_PARTS {
         return Ok(());
     }
-    let problem = format!("the file has {parts} values, more than any tool writes ({MOST_PARTS})");
+    let problem = format!("the file has {parts} values, more than are read ({MOST_PARTS})");
     Err(ImportError { line: None, problem })
 }
 
@@ -26,7 +26,7 @@ pub(super) fn check_shape(text: &str) -> Result<(), ImportError> {
     for tag in text.split('<').skip(1) {
         let inside = tag.split('>').next().unwrap_or_default();
         let refused =
-            |what: &str, most: usize| Err(ImportError::at(line, format!("{what}, more than any tool writes ({most})")));
+            |what: &str, most: usize| Err(ImportError::at(line, format!("{what}, more than are read ({most})")));
         if inside.starts_with('/') {
             depth = depth.saturating_sub(1);
         } else if !inside.starts_with(['!', '?']) && !inside.ends_with('/') {
