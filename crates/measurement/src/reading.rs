@@ -83,6 +83,10 @@ vocabulary! {
         LogWriteStallSeconds = "log_write_stall_seconds",
         /// Sum of the times that syncs of the log took.
         LogSyncStallSeconds = "log_sync_stall_seconds",
+        /// Syncs of a log of statements or rows that an engine keeps beside its own: MySQL's binary log.
+        BinaryLogSyncs = "binary_log_syncs",
+        /// Sum of the times that these syncs took.
+        BinaryLogSyncStallSeconds = "binary_log_sync_stall_seconds",
         /// CPU in use in the last finished interval of the engine's statistics, in percent of its limit.
         CpuPercent = "cpu_percent",
         /// Data I/O in the last finished interval, in percent of its limit.

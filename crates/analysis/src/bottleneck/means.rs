@@ -80,6 +80,20 @@ impl<'a> Means<'a> {
         (to > from).then(|| 100.0 * silent_seconds(self.stretch.stalls, (from, to)) / (to - from))
     }
 
+    /// How long the silence is in which the middle of the time without an answer lies, in seconds. `None` where there is none.
+    pub fn usual_silence(&self) -> Option<f64> {
+        let (from, to) = self.stretch.between;
+        let inside = self.stretch.stalls.iter().filter(|stall| (from..to).contains(&stall.started_seconds));
+        let mut lengths: Vec<f64> = inside.map(|stall| stall.seconds).collect();
+        lengths.sort_by(f64::total_cmp);
+        let half = lengths.iter().sum::<f64>() / 2.0;
+        let mut sum = 0.0;
+        lengths.into_iter().find(|length| {
+            sum += length;
+            sum >= half
+        })
+    }
+
     /// Each interval that counts by itself.
     pub fn each(&self) -> impl Iterator<Item = Self> {
         self.counted.iter().map(|at| self.one(*at))

@@ -78,9 +78,13 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
 /// Whether sessions without an answer for this part of the time waited for a device. They may also have waited for each
 /// other, or for a limit that comes in pieces, as quotas of CPU and of I/Os do. Of such a limit, more would have been
 /// used in the rest of the time than there is. A device that did I/Os meanwhile did not stand still either: it had
-/// others to serve, as in a checkpoint.
+/// others to serve, as in a checkpoint. And a group commit answers all its sessions at once, so that there are silences
+/// about as long as a request takes.
 fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
     let plain = Means::plain(stretch);
+    if is_rhythm_of_commits(&plain, still, load) {
+        return false;
+    }
     // Where somebody looked into a silence, that decides; else all of the time does.
     let waited = match plain.seen_in_silence(&rules::DEVICES) {
         Some(seen) => seen * still,
@@ -92,6 +96,20 @@ fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], st
     let at_work = plain.io_in_silence().is_some_and(|part| part >= means::STILL_IO);
     waited >= FOR_DEVICES * still * load.sessions && most / (1.0 - still) <= MOST_USED && !at_work
 }
+
+/// Whether silences are no longer than some requests take, most of which wait for the log.
+fn is_rhythm_of_commits(plain: &Means<'_>, still: f64, load: &Load) -> bool {
+    let waits = |columns: &[&str]| plain.sum(columns).unwrap_or(0.0);
+    let (Some(silence), Some(rate)) = (plain.usual_silence(), plain.rate()) else { return false };
+    let request = load.busy.unwrap_or(load.sessions) * (1.0 - still) / rate;
+    silence <= RHYTHM * request && waits(&rules::LOG_WAITS) >= MOSTLY_LOG * waits(&rules::DEVICES)
+}
+
+/// A silence so many times as long as a request is no part of a group commit's rhythm: this waits for the group before
+/// it and for its own.
+const RHYTHM: f64 = 3.0;
+/// Part of the waits for devices that are waits for the log where commits are the rhythm.
+const MOSTLY_LOG: f64 = 0.8;
 
 /// Requests for each session from which on those at the ends don't matter.
 const LEAST_ANSWERS: f64 = 5.0;

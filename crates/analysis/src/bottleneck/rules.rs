@@ -142,8 +142,9 @@ const fn rule(limit: &'static str, words: &'static str, lift: &'static str, chan
 }
 
 const READS: [(&str, &str); 2] = [("data_read_latency", "a read of data"), ("disk_read_latency", "a read of the disk")];
-const LOG_WRITES: [(&str, &str); 4] = [
+const LOG_WRITES: [(&str, &str); 5] = [
     ("log_sync_latency", "a sync of the log"),
+    ("binary_log_sync_latency", "a sync of the binary log"),
     ("log_write_latency", "a write of the log"),
     ("log_disk_write_latency", "a write of the log's disk"),
     ("disk_write_latency", "a write of the disk"),
@@ -157,6 +158,9 @@ pub const WRITES: &str = "waiting_for_data_write";
 
 /// Sessions that wait for the device of the data.
 const DATA_WAITS: [&str; 2] = ["waiting_for_data_read", WRITES];
+
+/// Sessions that wait for the log.
+pub const LOG_WAITS: [&str; 2] = ["waiting_for_log_write", "waiting_for_log_governor"];
 
 /// All limits. The order is that in which they are told where they cost the same.
 pub const RULES: [Rule; 13] = [
@@ -204,7 +208,7 @@ pub const RULES: [Rule; 13] = [
             disk_of_log(&["disk_write_rate"], "disk_write_bandwidth"),
             percent(&["log_write_percent"]),
         ],
-        waits: &["waiting_for_log_write", "waiting_for_log_governor"],
+        waits: &LOG_WAITS,
         latency: &LOG_WRITES,
         ..rule("log_write", "log writes", "20 % more log writes", Change::More(Station::Log))
     },
@@ -222,7 +226,7 @@ pub const RULES: [Rule; 13] = [
         ..rule("data_io", "data I/O", "data I/O that takes a fifth less time", Change::Faster(Station::Data))
     },
     Rule {
-        waits: &["waiting_for_log_write", "waiting_for_log_governor"],
+        waits: &LOG_WAITS,
         latency: &LOG_WRITES,
         last_resort: true,
         ..rule(
@@ -273,7 +277,7 @@ pub const DEVICES: [&str; 4] = ["waiting_for_data_read", WRITES, "waiting_for_lo
 /// What sessions wait for, and where they queue for it: as far as that is known it is seen.
 pub const WAITS: [(&[&str], Option<Station>); 7] = [
     (&DATA_WAITS, Some(Station::Data)),
-    (&["waiting_for_log_write", "waiting_for_log_governor"], Some(Station::Log)),
+    (&LOG_WAITS, Some(Station::Log)),
     (&["waiting_for_lock", TABLE_LOCKS], None),
     (&["waiting_for_turn"], None),
     (&["waiting_for_worker"], None),

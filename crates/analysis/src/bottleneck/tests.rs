@@ -166,6 +166,22 @@ fn a_quota_that_comes_in_pieces_is_no_device_that_stands_still() {
     assert_eq!(of(0.01).unwrap()[0], "device");
 }
 
+/// 32 sessions commit in two groups, with syncs of 15 ms: often nobody is answered for 30 ms.
+#[test]
+fn a_group_commits_rhythm_is_no_device_that_stands_still() {
+    let stalls_of = |seconds: f64| -> Vec<Stall> {
+        (0..60).map(|at| Stall { started_seconds: f64::from(at) / 6.0, seconds }).collect()
+    };
+    let of = |seconds: f64| {
+        let samples = samples(&[("waiting_for_log_write", 29.0)]);
+        let stalls = stalls_of(seconds);
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &[1500.0; 10], stalls: &stalls };
+        judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(32.0)).limits()
+    };
+    assert_eq!(of(0.03), Some(vec!["log_write"]));
+    assert_eq!(of(0.1).unwrap()[0], "device");
+}
+
 #[test]
 fn what_is_used_by_more_than_there_is_is_used_to_the_full() {
     let columns = [("log_writes", 75.0), ("waiting_for_log_write", 3.9)];

@@ -165,22 +165,25 @@ fn seconds(row: &[Option<String>], count: usize, timer: usize) -> Option<f64> {
 
 /// What a row of the statement "files" counts.
 fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
-    let is_data = number(row, 0) == Some(1.0);
-    let values = if is_data {
-        vec![
+    let event = row.first().and_then(Option::as_deref).unwrap_or_default();
+    // What else is done to a log than to write it is mostly to sync it.
+    let values = match event {
+        "wait/io/file/innodb/innodb_data_file" => vec![
             (Counter::DataReads, number(row, 1)),
             (Counter::DataReadStallSeconds, seconds(row, 1, 2)),
             (Counter::DataWrites, number(row, 3)),
             (Counter::DataWriteStallSeconds, seconds(row, 3, 4)),
-        ]
-    } else {
-        // What else is done to a log than to write it is mostly to sync it.
-        vec![
+        ],
+        "wait/io/file/innodb/innodb_log_file" => vec![
             (Counter::LogWrites, number(row, 3)),
             (Counter::LogWriteStallSeconds, seconds(row, 3, 4)),
             (Counter::LogSyncs, number(row, 5)),
             (Counter::LogSyncStallSeconds, seconds(row, 5, 6)),
-        ]
+        ],
+        "wait/io/file/sql/binlog" => {
+            vec![(Counter::BinaryLogSyncs, number(row, 5)), (Counter::BinaryLogSyncStallSeconds, seconds(row, 5, 6))]
+        }
+        _ => Vec::new(),
     };
     values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
 }
@@ -257,7 +260,6 @@ impl Sampler for ServerSampler {
         Ok(readings)
     }
 
-    /// Files and waits by the Performance Schema; without it, what the status has of the log.
     /// Asks for the sessions, and for what the status tells of them.
     fn glance(&mut self) -> Option<Result<Vec<Reading>>> {
         // A connection that was lost is made anew by the next reading.
@@ -274,6 +276,7 @@ impl Sampler for ServerSampler {
         std::mem::take(&mut self.seen)
     }
 
+    /// Files and waits by the Performance Schema; without it, what the status has of the log.
     fn views(&mut self) -> Result<Views> {
         let product = self.connected()?.server.product;
         let mut views = Views::default();
@@ -302,7 +305,8 @@ mod tests {
 
     #[test]
     fn times_that_nobody_takes_are_absent() {
-        let timed = file_values(&row(&["1", "4", "2000000000000", "0", "0", "9", "9"]));
+        let timed =
+            file_values(&row(&["wait/io/file/innodb/innodb_data_file", "4", "2000000000000", "0", "0", "9", "9"]));
         assert_eq!(
             timed,
             [
@@ -312,8 +316,10 @@ mod tests {
                 (Counter::DataWriteStallSeconds, 0.0),
             ]
         );
-        let untimed = file_values(&row(&["0", "0", "0", "5", "0", "3", "0"]));
+        let untimed = file_values(&row(&["wait/io/file/innodb/innodb_log_file", "0", "0", "5", "0", "3", "0"]));
         assert_eq!(untimed, [(Counter::LogWrites, 5.0), (Counter::LogSyncs, 3.0)]);
+        let binary = file_values(&row(&["wait/io/file/sql/binlog", "0", "0", "5", "0", "3", "3000000000000"]));
+        assert_eq!(binary, [(Counter::BinaryLogSyncs, 3.0), (Counter::BinaryLogSyncStallSeconds, 3.0)]);
     }
 
     #[test]

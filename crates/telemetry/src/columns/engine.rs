@@ -15,22 +15,26 @@ enum Make {
     Rate(Counter, f64),
     /// Growth of a sum for each by which a count grew, times this.
     Each(Counter, Counter, f64),
-    /// Growth of two sums together a second.
-    Both(Counter, Counter),
+    /// Growth of all these sums together a second.
+    All(&'static [Counter]),
     /// As it was said at the end.
     Now(Counter),
     /// What was to be seen in the moment of the end.
     Seen(Counter),
 }
 
-use Make::{Both, Each, Now, Rate, Seen};
+use Make::{All, Each, Now, Rate, Seen};
+
+/// Times that the log is written or synced. Not every engine has a binary log, and not every server keeps it.
+const LOG_STALLS: [Counter; 3] =
+    [Counter::LogWriteStallSeconds, Counter::LogSyncStallSeconds, Counter::BinaryLogSyncStallSeconds];
 
 const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 35] = [
+const COLUMNS: [(&str, &str, &[Make]); 36] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -51,6 +55,7 @@ const COLUMNS: [(&str, &str, &[Make]); 35] = [
     ("data_write_latency", "ms", &[Each(Counter::DataWriteStallSeconds, Counter::DataWrites, 1e3)]),
     ("log_write_latency", "ms", &[Each(Counter::LogWriteStallSeconds, Counter::LogWrites, 1e3)]),
     ("log_sync_latency", "ms", &[Each(Counter::LogSyncStallSeconds, Counter::LogSyncs, 1e3)]),
+    ("binary_log_sync_latency", "ms", &[Each(Counter::BinaryLogSyncStallSeconds, Counter::BinaryLogSyncs, 1e3)]),
     ("waiting_for_log_governor", "sessions", &[Rate(Counter::LogRateGovernorWaitSeconds, 1.0)]),
     (
         "waiting_for_log_write",
@@ -60,7 +65,7 @@ const COLUMNS: [(&str, &str, &[Make]); 35] = [
     (
         "flushing_log",
         "sessions",
-        &[Seen(Counter::SessionsFlushingLog), Both(Counter::LogWriteStallSeconds, Counter::LogSyncStallSeconds)],
+        &[Seen(Counter::SessionsFlushingLog), All(&LOG_STALLS), All(LOG_STALLS.split_at(2).0)],
     ),
     (
         "waiting_for_data_read",
@@ -95,7 +100,7 @@ impl Make {
         };
         match self {
             Rate(metric, times) => Some(rate(metric)? * times),
-            Both(one, other) => Some(rate(one)? + rate(other)?),
+            All(metrics) => metrics.iter().map(|metric| rate(*metric)).sum(),
             Each(sum, count, times) => {
                 let grown = |metric| Some(find(after, metric)?.value - find(before, metric)?.value);
                 let (sum, count) = (grown(sum)?, grown(count)?);
@@ -193,13 +198,14 @@ pub(super) fn gaps(looks: &[&Look], from: Moment) -> Vec<SampleGap> {
 
 /// What is to be said of counters that went backwards.
 fn backwards(before: &[Reading], after: &[Reading]) -> Option<String> {
-    let cumulative = COLUMNS.iter().flat_map(|(_, _, makes)| makes.iter()).flat_map(|make| match *make {
-        Rate(metric, _) => [Some(metric), None],
-        Each(one, other, _) | Both(one, other) => [Some(one), Some(other)],
-        Now(_) | Seen(_) => [None, None],
+    let mut cumulative = COLUMNS.iter().flat_map(|(_, _, makes)| makes.iter()).flat_map(|make| match *make {
+        Rate(metric, _) => vec![metric],
+        Each(sum, count, _) => vec![sum, count],
+        All(metrics) => metrics.to_vec(),
+        Now(_) | Seen(_) => Vec::new(),
     });
     let fell = |metric: &Counter| matches!((find(before, *metric), find(after, *metric)), (Some(old), Some(new)) if new.value < old.value);
-    let metric = cumulative.flatten().find(fell)?;
+    let metric = cumulative.find(fell)?;
     let name = metric.name();
     Some(format!("{name} went backwards: the server was restarted, or its statistics were reset"))
 }

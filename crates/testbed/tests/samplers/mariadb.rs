@@ -241,6 +241,17 @@ fn times_are_there_where_the_performance_schema_is() {
         assert_eq!((names[0], names[1], of_log), ("binary log", "redo log writes", Some(None)));
     }
 
+    // Each commit syncs the binary log once where that is asked for.
+    server.sql("SET GLOBAL sync_binlog = 1").unwrap();
+    session.execute("CREATE TABLE s (i int)", &[]).unwrap();
+    let before = sampler.sample().unwrap();
+    for _ in 0..20 {
+        session.execute("INSERT INTO s VALUES (1)", &[]).unwrap();
+    }
+    let after = sampler.sample().unwrap();
+    assert_eq!(growth(Counter::BinaryLogSyncs, &before, &after), Some(20.0));
+    assert!(growth(Counter::BinaryLogSyncStallSeconds, &before, &after) > Some(0.0));
+
     // Who may not see it has the counts alone.
     server.sql("CREATE USER poor@localhost").unwrap();
     let poor = open_as(&server.socket_url("").replacen("plimsoll@", "poor@", 1), None);
