@@ -306,12 +306,13 @@ impl Run<'_> {
         match (measures, at) {
             (Measures::AtDatabase(measure), Some((database, (workspace, lease)))) => {
                 let Plan { cold, keep_data, .. } = plan;
-                let lease = lease.as_mut();
-                let target = Target { database, workspace, lease, cold, keep_data: *keep_data, interrupt };
+                let target =
+                    Target { database, workspace, lease: lease.as_mut(), cold, keep_data: *keep_data, interrupt };
                 let Definition { mix, own, .. } = plan.definition;
                 let (own, levels) = (own.as_ref(), plan.levels.as_ref());
-                let mut context = Context { target, parameters, keep, mix, own, cpus, client, levels };
-                if prepares { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
+                let mut context = Context { target, parameters, keep: &mut *keep, mix, own, cpus, client, levels };
+                let outcome = if prepares { measure.prepare(&mut context) } else { measure.repeat(&mut context) };
+                outcome.and(keep.tell_losses(lease.as_mut()))
             }
             (Measures::Alone(alone), _) => {
                 let Plan { definition, target, keep_data, .. } = plan;

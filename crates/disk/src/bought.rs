@@ -3,7 +3,7 @@
 
 use plimsoll_catalog::Catalog;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_hardware::{BoughtVolume, Layout};
+use plimsoll_hardware::{BoughtVolume, Layout, Spec};
 use plimsoll_measurement::{Ceiling, units};
 
 use crate::built::{Built, How};
@@ -44,6 +44,8 @@ pub struct Promise {
     pub disks: usize,
     /// What would get more out of the same disks: a sentence each.
     pub advice: Vec<String>,
+    /// The volume as a model: the device of the data.
+    pub spec: Spec,
 }
 
 /// What a volume that was bought like this should deliver for a file of this size.
@@ -82,8 +84,7 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
     }
     let volume = BoughtVolume { disk: &disk, count, layout, vm, account };
     let spec = volume.spec().map_err(usage)?;
-    let named = |ceiling: &Ceiling| ["data_iops", "data_bandwidth"].contains(&ceiling.resource.as_str());
-    let ceilings = spec.ceilings("", file_bytes, 1).into_iter().filter(named).collect();
+    let ceilings = named(&spec, file_bytes);
     let mut advice = Vec::new();
     if let Some(built) = purchase.built.as_ref().filter(|built| built.disks != count) {
         let bought = if count == 1 { "one disk was bought".to_owned() } else { format!("{count} disks were bought") };
@@ -95,7 +96,7 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
             set_up(count)
         )),
         Layout::Striped { columns, .. } if columns < count => advice.push(format!(
-            "{columns} columns keep {columns} of {count} disks at work at a time: make as many columns as disks{}",
+            "{columns} columns keep {columns} of {count} disks at work in one place of a file: make as many columns as disks{}",
             set_up(count)
         )),
         _ => {}
@@ -119,7 +120,13 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
             ));
         }
     }
-    Ok(Promise { ceilings, disks: count, advice })
+    Ok(Promise { ceilings, disks: count, advice, spec })
+}
+
+/// The limits of a volume that figures are held against, for a file of so many bytes.
+pub fn named(spec: &Spec, file_bytes: u64) -> Vec<Ceiling> {
+    let is_named = |ceiling: &Ceiling| ["data_iops", "data_bandwidth"].contains(&ceiling.resource.as_str());
+    spec.ceilings("", file_bytes, 1).into_iter().filter(is_named).collect()
 }
 
 impl Promise {
@@ -202,10 +209,12 @@ mod tests {
         let advice = |purchase: &Purchase| promise(purchase, 64 << 30).unwrap().advice;
         assert_eq!(advice(&of(SIXTEEN)), Vec::<String>::new());
         let eight = Purchase { columns: Some(8), unit: Some("4KiB".to_owned()), ..of(SIXTEEN) };
-        assert_eq!(values(&eight)[..1], [4_000.0]);
+        // A file within one slab is on eight of them; a larger one is on all, if not in one place.
+        let of_file = |purchase: &Purchase, bytes| promise(purchase, bytes).unwrap().ceilings[0].value;
+        assert_eq!((of_file(&eight, 2 << 30), of_file(&eight, 64 << 30)), (4_000.0, 8_000.0));
         let said = advice(&eight);
         assert!(
-            said[0].starts_with("8 columns keep 8 of 16 disks at work")
+            said[0].starts_with("8 columns keep 8 of 16 disks at work in one place")
                 && said[1].contains("the allocation unit is 4 KiB:"),
             "{said:?}"
         );
@@ -217,8 +226,8 @@ mod tests {
         // The machine says how the volume is built, unless somebody knows better.
         let built = |disks, how| Purchase { built: Some(Built { disks, how }), ..of(SIXTEEN) };
         let eight = built(16, How::Striped { columns: 8, unit_bytes: 65_536 });
-        assert_eq!(values(&eight)[..1], [4_000.0]);
-        assert_eq!(values(&Purchase { columns: Some(16), ..eight })[..1], [8_000.0]);
+        assert_eq!(of_file(&eight, 1 << 30), 4_000.0);
+        assert_eq!(of_file(&Purchase { columns: Some(16), ..eight }, 1 << 30), 8_000.0);
         assert_eq!(values(&built(16, How::Spanned))[..1], [500.0]);
         let other = advice(&built(1, How::One));
         assert_eq!(other, ["16 disks were bought, and the volume that is tested has one disk"]);

@@ -17,7 +17,6 @@ use plimsoll_measurement::event::{Kind, Second};
 
 pub use self::member::{Came, Conditions, misaligned};
 use self::member::{Member, Moments, lane_of};
-use crate::file::HEADER_BYTES;
 use crate::offsets::parts;
 use crate::plan::CellPlan;
 
@@ -45,13 +44,13 @@ pub struct Ran {
 /// # Errors
 /// If it can't begin. What happens later is the outcome.
 pub fn run(keep: &mut Keep<'_>, conditions: &Conditions<'_>, plan: &CellPlan, number: u64) -> Result<Ran> {
-    let file = conditions.file;
+    let (from_byte, bytes) = conditions.medium.range();
     let place = keep.number() << 32 | number << 16;
-    let plans = plan.members().zip(parts(HEADER_BYTES, file.bytes(), plan.members().count() as u64)).zip(0..);
+    let plans = plan.members().zip(parts(from_byte, bytes, plan.members().count() as u64)).zip(0..);
     let members = plans.map(|((plan, part), member)| Member::new(conditions, plan, part, place ^ member << 8));
     let mut members = members.collect::<Result<Vec<_>>>()?;
     // What an earlier cell left in memory would be read from there; past the page cache there is nothing in it.
-    file.drop_cache();
+    conditions.medium.drop_cache();
     let clock = Arc::clone(keep.time.clock);
     let threads: usize = members.iter().map(|member| member.starts.len()).sum();
     let begin = clock.now().after(LEAD + LEAD_OF_A_THREAD * threads as u32);
@@ -63,8 +62,7 @@ pub fn run(keep: &mut Keep<'_>, conditions: &Conditions<'_>, plan: &CellPlan, nu
     let mut jobs = Vec::with_capacity(threads);
     for ((member, shared), starts) in members.iter().zip(&shared).zip(starts) {
         for (start, lane) in starts.into_iter().zip(0..) {
-            let (file, engine) = (Arc::clone(&member.file), conditions.engine);
-            jobs.push((format!("disk {lane}"), move || lane_of(shared, member.plan, engine, file, start, lane)));
+            jobs.push((format!("disk {lane}"), move || lane_of(shared, member.plan, start, lane)));
         }
     }
     let phases: Vec<_> = members.iter().map(|member| member.phase(plan.duration)).collect();

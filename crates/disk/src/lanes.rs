@@ -1,5 +1,6 @@
-//! Lanes of operations on the test file, for the load engine: by threads that block, or by a ring.
+//! Lanes of operations on the test file, for the load engine: by threads that block, by a ring, or on a modelled volume.
 
+mod modelled;
 mod pool;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -8,6 +9,7 @@ use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_load::lane::{Amount, Outcome};
 use plimsoll_measurement::{Cell, Operation};
 
+pub use self::modelled::ModelledLane;
 pub use self::pool::PoolLane;
 #[cfg(target_os = "linux")]
 pub use self::uring::UringLane;

@@ -20,8 +20,10 @@ use plimsoll_measurement::{Client, Metric, Point, Seconds};
 use self::figures::figures;
 use self::points::{client_phase, invalid, of_member};
 use crate::cell::{self, Conditions, Ran};
-use crate::engine::{self, Choice, IoEngine};
+use crate::engine::{self, IoEngine};
 use crate::file::{FileSpec, Origin, TestFile};
+use crate::medium::Medium;
+use crate::modelled::{self, Model};
 use crate::plan::{CellPlan, Suite};
 use crate::suite;
 use crate::sweep::Step;
@@ -106,8 +108,8 @@ pub const KINDS: Kinds = Kinds(&[&KIND]);
 const MOST_IN_POOL: u64 = 1024;
 
 /// The next cell; a sweep by threads that block ends where it would need too many of them.
-fn next_of(suite: &Suite, place: usize, done: &[Step], choice: Option<&Choice>) -> Option<CellPlan> {
-    let is_pool = choice.is_some_and(|choice| choice.engine == IoEngine::Pool);
+fn next_of(suite: &Suite, place: usize, done: &[Step], medium: Option<&Medium>) -> Option<CellPlan> {
+    let is_pool = matches!(medium, Some(Medium::File(_, IoEngine::Pool)));
     suite.next(place, done).filter(|plan| !is_pool || plan.under_way() <= MOST_IN_POOL)
 }
 
@@ -155,8 +157,7 @@ pub fn definition(suite: &Suite) -> Result<Definition> {
 #[derive(Default)]
 struct Disk {
     suite: Option<Suite>,
-    file: Option<TestFile>,
-    choice: Option<Choice>,
+    medium: Option<Medium>,
     client: Option<ClientMonitor>,
     /// The cells that the first repetition measured.
     path: Vec<CellPlan>,
@@ -166,53 +167,19 @@ impl Alone for Disk {
     fn prepare(&mut self, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<()> {
         let parameters = asked.parameters;
         let suite = suite::parse("suite", asked.definition).map_err(usage)?;
-        let folder = asked.target.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(':'));
-        let folder = folder.ok_or_else(|| usage(format!("{} is no volume", asked.target)))?;
-        let choice = engine::choose(parameters.choice("engine"))?;
-        keep.fact("io_engine", choice.engine.to_string());
-        if let Some(reason) = &choice.reason {
-            keep.warn(format!("operations are made by threads that block, as io_uring is not available: {reason}"));
-        }
-        let under_way = if suite.sweep.is_some() { 1 } else { suite.under_way() };
-        if choice.engine == IoEngine::Pool && under_way > MOST_IN_POOL {
-            let message = format!("{under_way} operations under way need as many threads, more than {MOST_IN_POOL}");
-            return Err(usage(message).hint("choose fewer threads or a smaller queue depth, or a system with io_uring"));
-        }
-        let wanted = FileSpec {
-            folder: PathBuf::from(folder),
-            bytes: parameters.bytes("size"),
-            seed: parameters.count("seed"),
-            buffered: parameters.choice("buffered") == "yes",
-            keep: asked.keep_data,
-            anew: verifies(parameters),
+        let medium = if asked.target.starts_with(&format!("{}:", modelled::SCHEME)) {
+            model(asked, keep)?
+        } else {
+            let medium = test_file(&suite, asked, keep)?;
+            self.client = Some(ClientMonitor::new(Where { cpus: asked.cpus, ..Where::default() }, None));
+            medium
         };
-        if let Some(memory) = volume::memory_bytes().filter(|memory| wanted.buffered && wanted.bytes < *memory) {
-            let [file, memory] = [wanted.bytes, memory].map(format_bytes);
-            keep.warn(format!(
-                "operations go through the page cache, and the test file ({file}) fits into this machine's memory ({memory}): reads show \
-                 memory"
-            ));
-        }
-        keep.log.activity("laying out the test file");
-        let file = wanted.folder.join(crate::file::NAME);
-        let stays = format!("the test file {} may still be there (run: plimsoll disk '{folder}')", file.display());
-        keep.time.interrupt.owe(Some(stays));
-        let (file, origin) = TestFile::make(&wanted, &mut |done, all| {
-            keep.time.interrupt.check()?;
-            keep.log.progress("laying out the test file", done, all);
-            Ok(())
-        })?;
-        keep.fact("file_reused", origin == Origin::Reused);
-        keep.fact("alignment_bytes", file.alignment());
         // What can't be done is found before an hour of warming up.
-        let odd = suite.block_bytes().find(|block| !block.is_multiple_of(file.alignment()));
-        let (alignment, place) = (file.alignment(), Where { cpus: asked.cpus, ..Where::default() });
-        self.file = Some(file);
-        if let Some(block) = odd {
+        let alignment = medium.alignment();
+        self.medium = Some(medium);
+        if let Some(block) = suite.block_bytes().find(|block| !block.is_multiple_of(alignment)) {
             return Err(cell::misaligned(block, alignment));
         }
-        self.client = Some(ClientMonitor::new(place, None));
-        self.choice = Some(choice);
         for (number, plan) in (0..).zip(&suite.warm_up) {
             let plan = shortened(plan, parameters);
             keep.log.activity(&format!("warming up, {number} of {} cells are done", suite.warm_up.len()));
@@ -235,7 +202,7 @@ impl Alone for Disk {
             let done: Vec<Step> = keep.repetition.points.iter().filter_map(Step::of).collect();
             let known = self.path.get(number as usize).cloned();
             let Some(plan) =
-                known.or_else(|| next_of(&suite, number as usize, &done, self.choice.as_ref()).filter(|_| is_first))
+                known.or_else(|| next_of(&suite, number as usize, &done, self.medium.as_ref()).filter(|_| is_first))
             else {
                 break;
             };
@@ -279,20 +246,15 @@ impl Alone for Disk {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.file.take().map_or(Ok(()), |mut file| file.remove())
+        self.medium.take().map_or(Ok(()), |mut medium| medium.remove())
     }
 }
 
 impl Disk {
     fn cell(&self, keep: &mut Keep<'_>, parameters: &Parameters, plan: &CellPlan, number: u64) -> Result<Ran> {
-        let file = self.file.as_ref().ok_or_else(not_prepared)?;
-        let engine = self.choice.as_ref().map_or(IoEngine::Pool, |choice| choice.engine);
-        cell::run(
-            keep,
-            &Conditions { file, engine, seed: parameters.count("seed"), verify: verifies(parameters) },
-            plan,
-            number,
-        )
+        let medium = self.medium.as_ref().ok_or_else(not_prepared)?;
+        let conditions = Conditions { medium, seed: parameters.count("seed"), verify: verifies(parameters) };
+        cell::run(keep, &conditions, plan, number)
     }
 
     /// Keeps what a cell came to, also where it did not come to its end: a point and a phase of its own operations, and of those of each
@@ -320,6 +282,57 @@ impl Disk {
         }
         outcome.and(kept)
     }
+}
+
+/// The modelled volume that the target names.
+fn model(asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<Medium> {
+    let bytes = asked.parameters.bytes("size");
+    keep.fact("io_engine", "modelled".to_owned());
+    Ok(Medium::Modelled(Model::parse(asked.target, bytes)?.at_work(bytes)))
+}
+
+/// The test file in the folder that the target names, laid out or used again.
+fn test_file(suite: &Suite, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<Medium> {
+    let parameters = asked.parameters;
+    let folder = asked.target.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(':'));
+    let folder = folder.ok_or_else(|| usage(format!("{} is no volume", asked.target)))?;
+    let choice = engine::choose(parameters.choice("engine"))?;
+    keep.fact("io_engine", choice.engine.to_string());
+    if let Some(reason) = &choice.reason {
+        keep.warn(format!("operations are made by threads that block, as io_uring is not available: {reason}"));
+    }
+    let under_way = if suite.sweep.is_some() { 1 } else { suite.under_way() };
+    if choice.engine == IoEngine::Pool && under_way > MOST_IN_POOL {
+        let message = format!("{under_way} operations under way need as many threads, more than {MOST_IN_POOL}");
+        return Err(usage(message).hint("choose fewer threads or a smaller queue depth, or a system with io_uring"));
+    }
+    let wanted = FileSpec {
+        folder: PathBuf::from(folder),
+        bytes: parameters.bytes("size"),
+        seed: parameters.count("seed"),
+        buffered: parameters.choice("buffered") == "yes",
+        keep: asked.keep_data,
+        anew: verifies(parameters),
+    };
+    if let Some(memory) = volume::memory_bytes().filter(|memory| wanted.buffered && wanted.bytes < *memory) {
+        let [file, memory] = [wanted.bytes, memory].map(format_bytes);
+        keep.warn(format!(
+            "operations go through the page cache, and the test file ({file}) fits into this machine's memory ({memory}): reads show \
+             memory"
+        ));
+    }
+    keep.log.activity("laying out the test file");
+    let file = wanted.folder.join(crate::file::NAME);
+    let stays = format!("the test file {} may still be there (run: plimsoll disk '{folder}')", file.display());
+    keep.time.interrupt.owe(Some(stays));
+    let (file, origin) = TestFile::make(&wanted, &mut |done, all| {
+        keep.time.interrupt.check()?;
+        keep.log.progress("laying out the test file", done, all);
+        Ok(())
+    })?;
+    keep.fact("file_reused", origin == Origin::Reused);
+    keep.fact("alignment_bytes", file.alignment());
+    Ok(Medium::File(file, choice.engine))
 }
 
 /// Whether what is read is checked.

@@ -58,6 +58,11 @@ pub trait Lease: Send {
     /// Takes the lease again after the server was restarted. An error if somebody else was faster.
     fn renew(&mut self) -> Result<()>;
 
+    /// How often it was lost and taken again since somebody asked, without anybody asking for that. An error if it can't be taken again.
+    fn losses(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Turns an exclusive lease into a shared one, without a gap.
     fn share(&mut self) -> Result<()>;
 }

@@ -56,11 +56,24 @@ impl Volume {
         Self { layout: Layout::Spanned, disks }
     }
 
-    /// On how many disks a stretch of addresses lies: of a stripe only its columns work at a time, of a span one disk.
-    pub fn disks_at_work(&self) -> usize {
+    /// On how many disks a file of so many bytes lies that begins at the volume's first byte: of a stripe on the columns of its slabs, of
+    /// a span on those that it fills. All of them work where operations are spread over the file; those in one place use one slab.
+    pub fn disks_of_file(&self, file_bytes: u64) -> usize {
+        let disks = self.disks.len();
         match self.layout {
-            Layout::Single | Layout::Spanned => 1,
-            Layout::Striped { columns, .. } => columns,
+            Layout::Single => 1,
+            Layout::Spanned => {
+                let mut end = 0_u64;
+                let is_left = |disk: &&Disk| {
+                    end = end.saturating_add(disk.bytes.unwrap_or(u64::MAX));
+                    end < file_bytes
+                };
+                (1 + self.disks.iter().take_while(is_left).count()).min(disks)
+            }
+            Layout::Striped { columns, .. } => {
+                let slabs = file_bytes.div_ceil(SLAB_BYTES.saturating_mul(columns as u64).max(1)).max(1);
+                usize::try_from(slabs).unwrap_or(disks).saturating_mul(columns).min(disks)
+            }
         }
     }
 

@@ -52,7 +52,7 @@ impl Spec {
     pub fn way(&self, device: DeviceId, file_bytes: u64) -> Way {
         let device = &self.devices[device.0];
         let on_disks: Vec<&Limits> = device.volume.disks.iter().map(|disk| disk.limits_of_file(file_bytes)).collect();
-        let at_work = &on_disks[..device.volume.disks_at_work().min(on_disks.len())];
+        let at_work = &on_disks[..device.volume.disks_of_file(file_bytes).min(on_disks.len())];
         let caps: Vec<&Cap> = self.caps.iter().filter(|cap| device.caps.contains(&cap.name)).collect();
         let mut limits = Vec::new();
         let mut add = |holder: &LimitHolder, kind, per_second: Option<f64>, disks| {

@@ -103,7 +103,10 @@ pub(super) fn best(values: &[f64], terms: Terms, resolution: f64) -> Option<Fitt
     let mut fitted = winner.fitted.clone();
     match &mut fitted.shape {
         Shape::Cuts(starts) => *starts = refined(values, starts, block),
-        Shape::WarmUp(warm_up) => warm_up.level += mean,
+        Shape::WarmUp(warm_up) => {
+            warm_up.level += mean;
+            warm_up.from += mean;
+        }
         _ => {}
     }
     Some(fitted)
@@ -166,7 +169,7 @@ fn line(values: &[f64], coefficients: &[f64], floor: f64, level: f64) -> Option<
     Some(Candidate { fitted, gain: level - criterion, price, coefficients: 1.0, more_cuts: 0.0 })
 }
 
-fn warm_up(values: &[f64], coefficients: &[f64], floor: f64, level: f64, block: usize) -> Option<Candidate> {
+fn warm_up(values: &[f64], coefficients: &[f64], floor: f64, without: f64, block: usize) -> Option<Candidate> {
     let points = values.len();
     let ratio = SLOWEST_SHARE * points as f64;
     let speeds = (0..SPEEDS).map(|step| ratio.powf(step as f64 / (SPEEDS - 1) as f64));
@@ -180,9 +183,10 @@ fn warm_up(values: &[f64], coefficients: &[f64], floor: f64, level: f64, block: 
     let noise = line.squares / (points - 3) as f64 / (1.0 - line.coefficient.powi(2));
     let distance = (LOST_IN_NOISE * noise.sqrt()).max(floor.sqrt());
     let settled = (speed * (line.slope.abs() / distance).ln()).max(0.0) * block as f64;
-    let warm_up = WarmUp { level: line.level, points: speed * block as f64, settled: settled.ceil() as usize };
+    let (level, from) = (line.level, line.level + line.slope);
+    let warm_up = WarmUp { level, from, points: speed * block as f64, settled: settled.ceil() as usize };
     let fitted = Fitted { shape: Shape::WarmUp(warm_up), coefficient: line.coefficient };
-    Some(Candidate { fitted, gain: level - criterion, price, coefficients: 2.0, more_cuts: 0.0 })
+    Some(Candidate { fitted, gain: without - criterion, price, coefficients: 2.0, more_cuts: 0.0 })
 }
 
 /// Starts of blocks to starts of points: each is moved within its block and the one before to where the levels on both

@@ -55,16 +55,34 @@ pub fn segments(values: &[f64], terms: Terms) -> Option<Segments> {
         return Some(Segments { pattern: Pattern::TwoLevel(levels), outliers, steady });
     }
     let fitted = fit::best(&cleaned, terms, resolution)?;
+    let kept = || if outliers.is_empty() { Pattern::None } else { Pattern::OutliersOnly };
+    let least = terms.tolerance * summary::mean(&cleaned)?.abs();
     let pattern = match fitted.shape {
-        fit::Shape::Level if outliers.is_empty() => Pattern::None,
-        fit::Shape::Level => Pattern::OutliersOnly,
+        fit::Shape::Level => kept(),
         fit::Shape::Unclear => Pattern::Undecided,
-        fit::Shape::Cuts(starts) => Pattern::Step(changes(&cleaned, &starts, fitted.coefficient)),
+        fit::Shape::Cuts(starts) => {
+            let found = large(&starts, least, |starts| changes(&cleaned, starts, fitted.coefficient));
+            if found.is_empty() { kept() } else { Pattern::Step(found) }
+        }
         fit::Shape::Drift => Pattern::Drift(fit::drift(&cleaned, resolution)?),
+        fit::Shape::WarmUp(warm_up) if (warm_up.from - warm_up.level).abs() < least => kept(),
         fit::Shape::WarmUp(warm_up) => Pattern::WarmUp(warm_up),
     };
     let steady = steady::part(&pattern, values.len(), summary::mean(&cleaned)?, terms.tolerance);
     Some(Segments { pattern, outliers, steady })
+}
+
+/// The changes of at least this size: without the smallest of the others, as long as there is one. What is certain but too small to
+/// matter to anybody is no change.
+fn large(starts: &[usize], least: f64, of: impl Fn(&[usize]) -> Vec<Change>) -> Vec<Change> {
+    let mut all = of(starts);
+    let size = |change: &Change| (change.after - change.before).abs();
+    while let Some(smallest) = all.iter().min_by(|a, b| size(a).total_cmp(&size(b))).filter(|one| size(one) < least) {
+        let left: Vec<usize> =
+            all.iter().filter(|change| change.index != smallest.index).map(|change| change.index).collect();
+        all = of(&left);
+    }
+    all
 }
 
 /// The changes at the starts of segments, with intervals from the noise that all segments share.

@@ -7,7 +7,7 @@ use super::levels::TwoLevels;
 pub struct Terms {
     /// Least points in a segment; at least 3 are taken, since two may be outliers.
     pub minimum_segment: usize,
-    /// A drift of less than this share of the mean over the whole series leaves it steady.
+    /// What changes by less than this share of the mean keeps its level: over the whole series, at once, or at the beginning.
     pub tolerance: f64,
 }
 
@@ -82,6 +82,8 @@ pub struct Drift {
 pub struct WarmUp {
     /// The level it settles at, in the unit of the series.
     pub level: f64,
+    /// Where it begins, in the unit of the series.
+    pub from: f64,
     /// Points in which the distance falls to 1/e.
     pub points: f64,
     /// First point at which the distance is lost in the noise.

@@ -48,9 +48,21 @@ fn a_step_is_where_it_is() {
 
 #[test]
 fn steps_of_a_series_without_noise_are_found_exactly() {
-    let values = [vec![5.0; 30], vec![5.001; 30], vec![4.0; 40]].concat();
-    let Pattern::Step(changes) = judged(&values).pattern else { panic!() };
-    assert_eq!(changes.iter().map(|change| change.index).collect::<Vec<_>>(), [30, 60]);
+    let starts = |second: f64| {
+        let values = [vec![5.0; 30], vec![second; 30], vec![4.0; 40]].concat();
+        let Pattern::Step(changes) = judged(&values).pattern else { panic!() };
+        changes.iter().map(|change| change.index).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(5.1), [30, 60]);
+    // One in five thousand is as certain here, and matters to nobody.
+    assert_eq!(starts(5.001), [60]);
+    let settles = |from: f64| -> Vec<f64> {
+        (0..100).map(|at| 8_000.0 + (from - 8_000.0) * (-f64::from(at) / 10.0).exp()).collect()
+    };
+    assert!(matches!(judged(&settles(7_950.0)).pattern, Pattern::None | Pattern::OutliersOnly));
+    assert!(
+        matches!(judged(&settles(7_000.0)).pattern, Pattern::WarmUp(warm_up) if (warm_up.from - 7_000.0).abs() < 1.0)
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_engine::foreign::shown;
 use plimsoll_engine::value::RowSummary;
-use plimsoll_engine::{Database, Result, Row, RowSource, Session, Table};
+use plimsoll_engine::{Database, Lease, Result, Row, RowSource, Session, Table};
 use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
 use plimsoll_measurement::{Moment, Phase, Point, Repetition, SampleGap, TimedMark};
 
@@ -12,6 +12,10 @@ use super::time::Time;
 use crate::events::EventLog;
 use crate::generate::Rows;
 use crate::sampling::Sampling;
+
+/// Said of a lease that was lost while the run's sessions went on.
+const LEASE_LOST: &str = "the server ended the session with this run's lease, which was taken again: until then another 'plimsoll clean' \
+                          might have ended its sessions";
 
 /// Keeps what a step measures.
 pub struct Keep<'a> {
@@ -94,6 +98,17 @@ impl Keep<'_> {
     /// Keeps a fact that turned out.
     pub fn fact(&mut self, name: &str, value: impl Into<serde_json::Value>) {
         self.facts.insert(name.to_owned(), value.into());
+    }
+
+    /// Says that the lease was lost and taken again meanwhile.
+    ///
+    /// # Errors
+    /// If somebody else has it now, or the place has gone.
+    pub fn tell_losses(&mut self, lease: &mut dyn Lease) -> Result<()> {
+        if lease.losses()? > 0 {
+            self.warn(LEASE_LOST);
+        }
+        Ok(())
     }
 
     /// Adds a warning unless it stands there already.

@@ -15,8 +15,9 @@ use plimsoll_measurement::{Moment, Phase as PhaseRecord, Stall, SyncMode};
 
 use crate::buffer::Buffers;
 use crate::engine::IoEngine;
-use crate::file::TestFile;
-use crate::lanes::{PoolLane, kinds};
+use crate::lanes::{ModelledLane, PoolLane, kinds};
+use crate::medium::{Medium, Opened};
+use crate::modelled::Volume;
 use crate::offsets::{Draw, Region};
 use crate::plan::CellPlan;
 
@@ -34,10 +35,8 @@ pub struct Came {
 
 /// What all cells of a run have in common.
 pub struct Conditions<'a> {
-    /// The test file.
-    pub file: &'a TestFile,
-    /// By what operations are made.
-    pub engine: IoEngine,
+    /// What they work on.
+    pub medium: &'a Medium,
     /// Seed of all that is drawn.
     pub seed: u64,
     /// Whether what is read is checked against what was written.
@@ -57,18 +56,19 @@ pub struct Moments {
     pub end: Moment,
 }
 
-/// A lane before its thread begins: what it needs, by number.
-pub struct Start {
-    buffers: Buffers,
-    draw: Draw,
+/// A lane before its thread begins.
+pub enum Start<'a> {
+    /// On the test file.
+    File { file: Arc<File>, engine: IoEngine, buffers: Buffers, draw: Draw },
+    /// On a modelled volume, for all threads of the cell.
+    Modelled { volume: &'a Volume, draws: Vec<Draw> },
 }
 
 /// Lanes of one kind, with what records them.
 pub struct Member<'a> {
     pub plan: &'a CellPlan,
-    pub file: Arc<File>,
     /// What each lane begins with, until it is given to its thread.
-    pub starts: Vec<Start>,
+    pub starts: Vec<Start<'a>>,
     pub recorders: Vec<Mutex<Recorder>>,
     pub schedule: Option<Schedule>,
     seed: u64,
@@ -78,11 +78,10 @@ pub struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// Lanes on a part of the file, given by its beginning and its bytes. What they draw depends on the seed and on `place`.
-    pub fn new(conditions: &Conditions<'_>, plan: &'a CellPlan, part: (u64, u64), place: u64) -> Result<Self> {
+    pub fn new(conditions: &Conditions<'a>, plan: &'a CellPlan, part: (u64, u64), place: u64) -> Result<Self> {
         let starts = starts(conditions, plan, part, place)?;
-        let file = Arc::new(conditions.file.open(plan.cell.sync.known().unwrap_or(SyncMode::None))?);
         let (recorders, empty) = (Vec::new(), Recorder::default());
-        Ok(Self { plan, file, starts, recorders, schedule: None, seed: conditions.seed, empty })
+        Ok(Self { plan, starts, recorders, schedule: None, seed: conditions.seed, empty })
     }
 
     /// Makes what depends on when operations begin.
@@ -139,9 +138,9 @@ impl<'a> Member<'a> {
 }
 
 /// Lanes with all that can be made before their time runs: a thread's ring, or a thread for each operation under way.
-fn starts(conditions: &Conditions<'_>, plan: &CellPlan, part: (u64, u64), place: u64) -> Result<Vec<Start>> {
-    let (cell, file) = (&plan.cell, conditions.file);
-    let alignment = file.alignment();
+fn starts<'a>(conditions: &Conditions<'a>, plan: &CellPlan, part: (u64, u64), place: u64) -> Result<Vec<Start<'a>>> {
+    let (cell, medium) = (&plan.cell, conditions.medium);
+    let alignment = medium.alignment();
     if !cell.block_bytes.is_multiple_of(alignment) {
         return Err(misaligned(cell.block_bytes, alignment));
     }
@@ -149,16 +148,26 @@ fn starts(conditions: &Conditions<'_>, plan: &CellPlan, part: (u64, u64), place:
         let message = format!("the test file is too small for {} threads of {cell}", cell.threads);
         Error::new(ErrorKind::Usage, message).hint("ask for a larger file with --size, or for fewer threads")
     })?;
-    let (lanes, slots) = match conditions.engine {
+    let seed_of = |lane: u64| conditions.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place ^ lane << 48;
+    let (file, engine) = match medium.open(cell.sync.known().unwrap_or(SyncMode::None))? {
+        Opened::File(file, engine) => (file, engine),
+        Opened::Modelled(volume) => {
+            let draw = |(region, thread)| Draw::new(cell, region, seed_of(thread) ^ 1);
+            return Ok(vec![Start::Modelled { volume, draws: regions.into_iter().zip(0..).map(draw).collect() }]);
+        }
+    };
+    let (lanes, slots) = match engine {
         IoEngine::Uring => (1, cell.queue_depth as usize),
         IoEngine::Pool => (cell.queue_depth, 1),
     };
     let of_thread = |(thread, region): (usize, Arc<Region>)| {
+        let file = Arc::clone(&file);
         (0..lanes).map(move |lane| {
-            let lane = u64::from(lane) + u64::from(lanes) * thread as u64;
-            let seed = conditions.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place ^ lane << 48;
+            let seed = seed_of(u64::from(lane) + u64::from(lanes) * thread as u64);
             let buffers = Buffers::new(slots, cell.operation_bytes() as usize, seed);
-            Start {
+            Start::File {
+                file: Arc::clone(&file),
+                engine,
                 buffers: if conditions.verify { buffers.verified(conditions.seed) } else { buffers },
                 draw: Draw::new(cell, Arc::clone(&region), seed ^ 1),
             }
@@ -178,16 +187,14 @@ pub fn misaligned(block_bytes: u64, alignment: u64) -> Error {
 }
 
 /// The work of a thread.
-pub fn lane_of(
-    shared: &Shared<'_>,
-    plan: &CellPlan,
-    engine: IoEngine,
-    file: Arc<File>,
-    start: Start,
-    lane: u64,
-) -> (Result<()>, Needed) {
+pub fn lane_of(shared: &Shared<'_>, plan: &CellPlan, start: Start<'_>, lane: u64) -> (Result<()>, Needed) {
     let (clock, cell) = (shared.clock, &plan.cell);
-    let Start { buffers, draw } = start;
+    let (file, engine, buffers, draw) = match start {
+        Start::File { file, engine, buffers, draw } => (file, engine, buffers, draw),
+        Start::Modelled { volume, draws } => {
+            return work(shared, &mut ModelledLane::new(clock, cell, volume, draws), lane);
+        }
+    };
     match engine {
         IoEngine::Pool => work(shared, &mut PoolLane::new(clock, cell, file, buffers, draw), lane),
         #[cfg(target_os = "linux")]

@@ -7,6 +7,7 @@ pub mod cold;
 pub mod errors;
 pub mod guarded;
 pub mod inbox;
+pub mod lease;
 pub mod lines;
 pub mod link;
 pub mod place;

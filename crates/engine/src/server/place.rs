@@ -1,21 +1,19 @@
-//! Places on servers: leases, removal, and what a run that died left at work. A server's driver says how each step is asked for
+//! Places on servers: whose they are, removal, and what a run that died left at work. A server's driver says how each step is asked for
 //! ([`Keeper`]); in which order and under which lock they are done is the same everywhere, and stands here.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::mark::{Intents, Mark, Part};
-use crate::workspace::{ClaimMode, Lease, Workspace, WorkspaceKind};
+use crate::workspace::Workspace;
 
 /// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
 const END_PATIENCE: Duration = Duration::from_mins(10);
 /// How often it is looked whether ended sessions have gone, in the first seconds and after these.
 const END_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 const SOON: Duration = Duration::from_secs(5);
-const RENEW_PAUSE: Duration = Duration::from_millis(50);
 
 /// Name of the sessions that neither work nor hold a lease.
 pub const CONTROL: &str = "plimsoll";
@@ -56,7 +54,7 @@ impl Owner {
 }
 
 /// Why an object without a mark is not ours.
-const UNMARKED: &str = "it bears no mark, and this store has no note of having begun it";
+pub(super) const UNMARKED: &str = "it bears no mark, and this store has no note of having begun it";
 
 /// Opens sessions that look after places.
 pub trait Keepers: Send + Sync {
@@ -140,127 +138,6 @@ pub trait Keeper: Send {
 
     /// True while one of them still works for that run.
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool>;
-}
-
-/// A lease: locks of a session that does nothing else, so that they fall when its client dies.
-pub struct ServerLease<K: Keepers> {
-    keepers: Arc<K>,
-    workspace: Workspace,
-    shared: bool,
-    /// `None` only while it is being renewed, or when that failed.
-    keeper: Option<K::Keeper>,
-}
-
-impl<K: Keepers + 'static> ServerLease<K> {
-    /// Takes the lease as [`Workspaces::claim`](crate::Workspaces::claim) promises.
-    ///
-    /// # Errors
-    /// If the place is not ours, or can't be made.
-    pub fn claim(keepers: &Arc<K>, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let mut keeper = keepers.keeper(&lease_name(workspace))?;
-        let shared = mode == ClaimMode::Shared;
-        if !keeper.try_lock(workspace, shared)? {
-            return Ok(None);
-        }
-        // From here on the lock is given back whatever happens.
-        let (keepers, workspace) = (Arc::clone(keepers), workspace.clone());
-        let mut lease = Self { keepers, workspace, shared, keeper: Some(keeper) };
-        let intents = lease.keepers.intents().clone();
-        let name = lease.workspace.name().to_owned();
-        // What is made is made under the lock, so that no two programs make it and none removes it in between.
-        let (is_there, mark) = match lease.with_keeper(K::Keeper::owner)? {
-            Owner::We => {
-                // A run's own place was made by whoever uses it. A data set has stood there, open to others.
-                let is_kept = lease.workspace.kind() == WorkspaceKind::Data;
-                let unfit = if is_kept { lease.with_keeper(unfit::<K::Keeper>)? } else { None };
-                return match unfit {
-                    None => Ok(Some(Box::new(lease))),
-                    // A run that can do without it does.
-                    Some(_) if shared => Ok(None),
-                    Some(reason) => Err(unusable::<K::Keeper>(&lease.workspace, &reason)),
-                };
-            }
-            Owner::Somebody(reason) => return Err(foreign::<K::Keeper>(&lease.workspace, &reason)),
-            Owner::Nobody if shared => return Ok(None),
-            Owner::Nobody => (false, intents.begin(&name)?),
-            Owner::Unfinished => match intents.begun(&name)? {
-                Some(_) if shared => return Ok(None),
-                Some(mark) => (true, mark),
-                None => return Err(foreign::<K::Keeper>(&lease.workspace, UNMARKED)),
-            },
-        };
-        lease.with_keeper(|keeper, workspace| keeper.make(workspace, is_there, &mark))?;
-        intents.made(&mark)?;
-        Ok(Some(Box::new(lease)))
-    }
-
-    fn with_keeper<T>(&mut self, work: impl FnOnce(&mut K::Keeper, &Workspace) -> Result<T>) -> Result<T> {
-        match &mut self.keeper {
-            Some(keeper) => work(keeper, &self.workspace),
-            None => Err(self.lost()),
-        }
-    }
-
-    fn lost(&self) -> Error {
-        Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.workspace))
-            .hint("look into the server's log for the reason, then start again; plimsoll clean removes what is left")
-    }
-}
-
-impl<K: Keepers + 'static> Lease for ServerLease<K> {
-    fn renew(&mut self) -> Result<()> {
-        // A session that still answers still has its locks.
-        self.keeper.take_if(|keeper| !keeper.answers());
-        if self.keeper.is_some() {
-            return Ok(());
-        }
-        let mut keeper = self.keepers.replacement(&lease_name(&self.workspace))?;
-        let give_up = self.keepers.clock().now().after(K::Keeper::RENEW_PATIENCE);
-        loop {
-            match keeper.try_lock(&self.workspace, self.shared) {
-                Ok(true) => break,
-                // Another session that is about to take or leave it may be done in a moment.
-                Err(error) if error.kind != ErrorKind::Busy => return Err(error),
-                _ => {}
-            }
-            if self.keepers.clock().now() >= give_up {
-                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
-                    .hint("another run works with the same data; start again when it has ended"));
-            }
-            self.keepers.clock().sleep(RENEW_PAUSE);
-        }
-        match keeper.owner(&self.workspace)? {
-            Owner::We => {}
-            Owner::Unfinished => return Err(foreign::<K::Keeper>(&self.workspace, UNMARKED)),
-            Owner::Somebody(reason) => return Err(foreign::<K::Keeper>(&self.workspace, &reason)),
-            Owner::Nobody => {
-                let message = format!("{} was removed while its lease was lost", self.workspace);
-                return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
-            }
-        }
-        self.keeper = Some(keeper);
-        Ok(())
-    }
-
-    fn share(&mut self) -> Result<()> {
-        if !self.shared {
-            if !self.with_keeper(K::Keeper::lower)? {
-                return Err(self.lost());
-            }
-            self.shared = true;
-        }
-        Ok(())
-    }
-}
-
-impl<K: Keepers> Drop for ServerLease<K> {
-    /// Unlocks before closing: the server may end the session a moment after we have gone, and the next claim should not
-    /// have to wait for that.
-    fn drop(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.leave(&self.workspace);
-        }
-    }
 }
 
 /// Removes a place as [`Workspaces::remove`](crate::Workspaces::remove) promises; `drop` does it, under the lock, and looks at the
@@ -399,7 +276,7 @@ pub fn foreign<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
 }
 
 /// Why a data set that is ours must not be used, if so: nobody's tables are loaded anew but ours, and nobody's code runs by ours.
-fn unfit<K: Keeper>(keeper: &mut K, workspace: &Workspace) -> Result<Option<String>> {
+pub(super) fn unfit<K: Keeper>(keeper: &mut K, workspace: &Workspace) -> Result<Option<String>> {
     let owners = keeper.other_owners(workspace)?;
     if !owners.is_empty() {
         return Ok(Some(format!("belongs to another user ({})", listed(&owners))));
@@ -408,7 +285,7 @@ fn unfit<K: Keeper>(keeper: &mut K, workspace: &Workspace) -> Result<Option<Stri
     Ok((!others.is_empty()).then(|| format!("has what is not known to be ours: {}", listed(&others))))
 }
 
-fn unusable<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
+pub(super) fn unusable<K: Keeper>(workspace: &Workspace, reason: &str) -> Error {
     Error::new(ErrorKind::Safety, unusable_words(K::noun(workspace), workspace, reason)).hint(UNUSABLE_HINT)
 }
 

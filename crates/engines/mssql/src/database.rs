@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
+use plimsoll_engine::server::lease::ServerLease;
+use plimsoll_engine::server::place::{self, CONTROL};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves, Part,
     RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,

@@ -88,7 +88,7 @@ impl Keeper for Control {
     }
 
     fn answers(&mut self) -> bool {
-        self.run(sql::ANSWERS.sql()).is_ok()
+        self.set(sql::ANSWERS.sql()).is_ok()
     }
 
     /// Those of this database; without permission nobody's but our own are to be seen.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::process;
-use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
+use plimsoll_engine::server::lease::ServerLease;
+use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Moves, Part,

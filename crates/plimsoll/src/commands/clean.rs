@@ -32,7 +32,7 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     if !options.dry_run {
         let ended = database.end_orphans()?;
         if ended > 0 {
-            printer.remark(&format!("ended {ended} sessions of killed runs"));
+            printer.remark(&format!("ended {ended} sessions of runs that have no lease, as killed ones have none"));
         }
     }
     let (mut ours, mut others, mut failed) = (false, false, None::<Error>);

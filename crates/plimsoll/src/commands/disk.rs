@@ -1,4 +1,4 @@
-//! `plimsoll disk`: what a disk delivers, by reads and writes of a test file.
+//! `plimsoll disk`: what a disk delivers, by reads and writes of a test file, or what a modelled volume would.
 
 mod bought;
 mod import;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_bench::{Definition, Interrupt, On, Parameters, Plan};
-use plimsoll_clock::{Clock, RealClock};
+use plimsoll_clock::{Clock, RealClock, VirtualClock, enter};
+use plimsoll_disk::modelled::{Model, SCHEME};
 use plimsoll_disk::suite::foreign;
 use plimsoll_disk::{Suite, engine, file, step, suite, volume};
 use plimsoll_engine::files;
@@ -33,15 +34,24 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
     check_blocks(&suite, options.file.buffered)?;
-    engine::choose(&options.engine)?;
-    let folder = volume::folder(path)?;
-    if options.file.size.is_none() && suite.shrinks {
-        let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
-        parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;
-    }
     let expected = bought::expected_percent(&options.bought)?.to_string();
     parameters.set("expect", &expected, &definition.steps).map_err(Failure::usage)?;
-    let promise = bought::bought(&options.bought, parameters.bytes("size"), Some(&folder))?;
+    let host = this_machine();
+    let (target, description, promise, clock): (_, _, _, Arc<dyn Clock>) = if let Some(target) = modelled(path) {
+        for_files_alone(options, &parameters)?;
+        let model = Model::parse(target, parameters.bytes("size"))?;
+        (target.to_owned(), model.describe(), Some(model.promise().clone()), Arc::new(VirtualClock::new()))
+    } else {
+        engine::choose(&options.engine)?;
+        let folder = volume::folder(path)?;
+        if options.file.size.is_none() && suite.shrinks {
+            let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
+            parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;
+        }
+        let promise = bought::bought(&options.bought, parameters.bytes("size"), Some(&folder))?;
+        let description = volume::describe(&folder, host.name.as_deref());
+        (target(&folder)?, description, promise, Arc::new(RealClock::new()))
+    };
     for sentence in promise.iter().flat_map(|promise| &promise.advice) {
         printer.remark(sentence);
     }
@@ -52,8 +62,6 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     let store = settings.open_store()?;
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
-    let host = this_machine();
-    let target = target(&folder)?;
     let plan = Plan {
         repetitions: options.repetitions.unwrap_or(definition.repetitions),
         keep_data: options.file.keep_file,
@@ -63,13 +71,39 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         ceilings: promise.map(|promise| promise.ceilings).unwrap_or_default(),
         ..run::plan(&definition, parameters, &target, &host)
     };
-    let description = volume::describe(&folder, host.name.as_deref());
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let on = On { subject: Subject::Volume, description: &description, database: None };
+    let _on_clock = enter(&clock, "run");
     let record = execute_shown(&plan, on, &clock, &store, &interrupt, printer);
     present(&record, options.json, printer)?;
     let failure = record.error.as_ref().or(record.left_behind.as_ref());
     Ok(signals::exit_code(&interrupt).unwrap_or_else(|| failure.map_or(exit::DONE, |failure| failure.exit_code)))
+}
+
+/// The target that a path is, if it names a modelled volume.
+fn modelled(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| text.strip_prefix(SCHEME).is_some_and(|rest| rest.starts_with(':')))
+}
+
+/// What a modelled volume has not got.
+fn for_files_alone(options: &Disk, parameters: &Parameters) -> Result<(), Failure> {
+    let given = [
+        ("--buffered", options.file.buffered),
+        ("--keep-file", options.file.keep_file),
+        ("--engine", options.engine != "auto"),
+        ("verify=yes", parameters.choice("verify") == "yes"),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!("{option} is for a test file, and a modelled volume has none")));
+    }
+    if options.bought.disks.is_some() {
+        return Err(Failure::usage(
+            "--as says what a folder's volume should deliver, and a modelled volume says it itself",
+        )
+        .hint(
+            "give machine, account and layout in the target: 'lab:16 x azure-managed-disk/P30?columns=8&vm=E8bds_v5'",
+        ));
+    }
+    Ok(())
 }
 
 /// A built-in suite, or one in a file.

@@ -1,7 +1,7 @@
 //! The report of one run of any subject: what was delivered, what bound it, how steady it was, under which conditions.
 
-use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::run::NOT_AVAILABLE;
+use plimsoll_measurement::{RunRecord, Subject};
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
@@ -59,6 +59,11 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         Some(figure) => {
             let sentence = cells::headline(record).unwrap_or_else(|| words::headline(record, figure));
             part.say(Tone::Headline, sentence);
+            if record.subject == Subject::Volume {
+                for sentence in steadiness::bursts(steady) {
+                    part.say(Tone::Plain, sentence);
+                }
+            }
             part.say(Tone::Plain, cells::beside(record));
             part.say(Tone::Plain, cells::commits(record));
             part.say(Tone::Plain, cells::bought(record));

@@ -41,6 +41,11 @@ pub fn unsteady(all: &[Steadiness]) -> Vec<String> {
 /// Said of a level that changed early enough for the rest to be steady; the figure is of both.
 const CHANGED: &str = "changed its level during the run, and the figure covers both levels";
 
+/// Series of a volume that fell to a lower level for good, as where the credit of a burst runs out: a sentence each, of many the first.
+pub(crate) fn bursts(all: &[Steadiness]) -> Vec<String> {
+    all.iter().filter_map(sentences::burst).take(MOST_REMARKS).collect()
+}
+
 /// How many series there are, and of what.
 fn whole(all: &[Steadiness]) -> String {
     let in_phases = all.iter().any(|one| one.series.phase.is_some());

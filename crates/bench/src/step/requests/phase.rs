@@ -202,6 +202,7 @@ fn watch_over(
             return Err(Error::new(ErrorKind::DiskFull, format!("only {free} are left on the target's disk"))
                 .hint("new rows took the rest: free some space, or make requests for a shorter time"));
         }
+        keep.tell_losses(target.lease)?;
         let lost = sessions.losses.count();
         if lost > losses && clock.now() >= next_try {
             let since = *lost_since.get_or_insert(look);

@@ -31,7 +31,8 @@ use super::describe::{self, Server};
 use super::session::MssqlSession;
 use super::sql::Product;
 use super::wire::Fault;
-use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
+use plimsoll_engine::server::lease::ServerLease;
+use plimsoll_engine::server::place::{self, CONTROL};
 
 const URL: &str = "mssql://ann:pl4nted@h/sales?dropCleanBuffers=true";
 const MICROSOFT: &str = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)\n\tOct 8 2022";
