@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(advice(&of(SIXTEEN)), Vec::<String>::new());
         let eight = Purchase { columns: Some(8), unit: Some("4KiB".to_owned()), ..of(SIXTEEN) };
         // A file within one slab is on eight of them; a larger one is on all, if not in one place.
-        let of_file = |purchase: &Purchase, bytes| promise(purchase, bytes).unwrap().ceilings[0].value;
-        assert_eq!((of_file(&eight, 2 << 30), of_file(&eight, 64 << 30)), (4_000.0, 8_000.0));
+        let of_file = |purchase: &Purchase, bytes| promise(purchase, bytes).unwrap().ceilings[0].value as u64;
+        assert_eq!((of_file(&eight, 2 << 30), of_file(&eight, 64 << 30)), (4_000, 8_000));
         let said = advice(&eight);
         assert!(
             said[0].starts_with("8 columns keep 8 of 16 disks at work in one place")
@@ -226,8 +226,8 @@ mod tests {
         // The machine says how the volume is built, unless somebody knows better.
         let built = |disks, how| Purchase { built: Some(Built { disks, how }), ..of(SIXTEEN) };
         let eight = built(16, How::Striped { columns: 8, unit_bytes: 65_536 });
-        assert_eq!(of_file(&eight, 1 << 30), 4_000.0);
-        assert_eq!(of_file(&Purchase { columns: Some(16), ..eight }, 1 << 30), 8_000.0);
+        assert_eq!(of_file(&eight, 1 << 30), 4_000);
+        assert_eq!(of_file(&Purchase { columns: Some(16), ..eight }, 1 << 30), 8_000);
         assert_eq!(values(&built(16, How::Spanned))[..1], [500.0]);
         let other = advice(&built(1, How::One));
         assert_eq!(other, ["16 disks were bought, and the volume that is tested has one disk"]);

@@ -197,6 +197,13 @@ impl TestFile {
             return Err(Error::new(ErrorKind::Safety, message)
                 .hint("see who works in this folder; figures of this run are of another file's content"));
         }
+        let has_moved = !is_it && self.file.metadata().is_ok_and(|meta| meta.nlink() > 0);
+        if has_moved {
+            let moved = format!("{} was moved during the run, and stays", self.path.display());
+            let near = self.path.ancestors().nth(2).unwrap_or(&self.path).display();
+            let hint = format!("find '{near}' -xdev -inum {} says where it is now: remove it there", self.inode);
+            return Err(Error::new(ErrorKind::Safety, moved).hint(hint));
+        }
         if is_it {
             std::fs::remove_file(&self.path).map_err(|error| {
                 let folder = self.path.parent().unwrap_or(&self.path).display();
@@ -255,6 +262,8 @@ fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
         return Ok(None);
     }
     match Mark::read(&file) {
+        Some(_) if meta.nlink() > 1 => Err(not_ours("it has another name as well (a hard link)")),
+        Some(mark) if meta.len() > HEADER_BYTES.saturating_add(mark.bytes) => Err(not_ours("somebody added to it")),
         Some(mark) if mark.inode == meta.ino() => Ok(Some((file, mark))),
         Some(_) => Err(not_ours("it is a copy of a test file")),
         None => Err(not_ours("it has no mark of Plimsoll")),

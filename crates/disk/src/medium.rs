@@ -15,7 +15,7 @@ pub enum Medium {
     /// A file, and by what operations are made.
     File(TestFile, IoEngine),
     /// A modelled volume.
-    Modelled(Volume),
+    Modelled(Box<Volume>),
 }
 
 /// The same as the operations of one kind use it.

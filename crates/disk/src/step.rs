@@ -288,7 +288,7 @@ impl Disk {
 fn model(asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<Medium> {
     let bytes = asked.parameters.bytes("size");
     keep.fact("io_engine", "modelled".to_owned());
-    Ok(Medium::Modelled(Model::parse(asked.target, bytes)?.at_work(bytes)))
+    Ok(Medium::Modelled(Box::new(Model::parse(asked.target, bytes)?.at_work(bytes))))
 }
 
 /// The test file in the folder that the target names, laid out or used again.

@@ -252,6 +252,11 @@ fn sqlite_reads_the_file_that_is_named_and_never_writes_to_it() {
     let writing = existing.replace("existing = true", "existing = true\nwrites = true");
     run(&scene, &definition(&scene, &writing), &scene.sqlite(), &["--allow-writes"]).failed(2, &["never written to"]);
     assert!(std::fs::read(&file).unwrap() == before);
+    // SQLite would wait for ever for somebody to write to it.
+    let pipe = scene.path("data.db-journal");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    run(&scene, &definition(&scene, existing), &scene.sqlite(), &[]).failed(6, &["data.db-journal is a FIFO"]);
+    std::fs::remove_file(&pipe).unwrap();
     assert!(scene.leftovers().is_empty());
 }
 

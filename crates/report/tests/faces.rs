@@ -189,7 +189,7 @@ fn json_has_the_warnings_that_only_a_report_adds() {
     let (text, has) = (terminal::run(&record, Style { width: 10_000, ..FULL }), |word: &str| {
         added.iter().any(|one| one.contains(word))
     });
-    assert!(has("rates are lower bounds") && has("changed its level"), "{added:?}");
+    assert!(has("rates are lower bounds") && has("moved to another value"), "{added:?}");
     assert!(added.iter().all(|one| text.contains(&format!("! {one}"))), "{added:?}\n{text}");
 }
 

@@ -98,6 +98,11 @@ impl StoreError {
         Self::NotAStore(format!("{} is a {name}, not a result store", path.display()))
     }
 
+    /// What lies beside a store and is none of it.
+    pub(crate) fn in_the_way(path: &Path, why: &str) -> Self {
+        Self::NotAStore(format!("{} {why}; it was left as it is: move it away, or name another store", path.display()))
+    }
+
     pub(crate) fn not_sqlite(path: &Path) -> Self {
         let path = path.display();
         Self::NotAStore(format!("{path} is not an SQLite file, so not a result store; it was left as it is"))

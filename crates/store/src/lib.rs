@@ -8,6 +8,7 @@
 
 mod error;
 mod events;
+mod header;
 mod intents;
 mod schema;
 mod sqlite;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 
 /// Marks a file as ours: "PLIM" in ASCII. SQLite keeps it in the header for this purpose.
 pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"PLIM");
@@ -169,9 +169,21 @@ fn use_log(connection: &mut Connection) -> rusqlite::Result<()> {
 
 /// Makes the file ours and brings it up to date. Only for files that are [`Owner::Nobody`]'s or ours and not newer.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    // First of all, as the header says whose the file is, and a log would keep that to itself until its end.
+    make(connection)?;
     // Readers (another `plimsoll runs`, the web interface) never wait for a running test, and it never waits for them. Can't
     // be changed within a transaction; stays in the file.
-    use_log(connection)?;
+    use_log(connection)
+}
+
+/// The bytes of a store without runs.
+pub(crate) fn image() -> rusqlite::Result<Vec<u8>> {
+    let mut connection = Connection::open_in_memory()?;
+    make(&mut connection)?;
+    connection.serialize(MAIN_DB).map(|data| data.to_vec())
+}
+
+fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     // Asked again under the write lock, as another process may have been faster.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;

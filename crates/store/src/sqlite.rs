@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::schema::{self, Owner};
-use crate::{Filter, Kept, Note, RunSummary, StoreError, events, intents, summary};
+use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, summary};
 
 /// Runs or events that are read at a time where there may be many.
 const PAGE: u32 = 1000;
@@ -63,12 +63,7 @@ struct Opened {
 
 impl Opened {
     fn new(path: &Path, address: Address) -> Result<Self, StoreError> {
-        // SQLite would wait for ever for somebody to write to a pipe.
-        if let Ok(there) = path.metadata()
-            && !there.is_file()
-        {
-            return Err(StoreError::no_file(path, there.file_type()));
-        }
+        header::look(path)?;
         let failed = StoreError::sqlite(path);
         let connection = address.connect().map_err(&failed)?;
         let owner = schema::owner(&connection).map_err(failed)?;
@@ -91,6 +86,26 @@ impl Opened {
     }
 }
 
+/// Makes a store for its owner alone, which has its name when it is complete: nobody ever finds half of one.
+fn make(path: &Path) -> Result<(), StoreError> {
+    if path.is_symlink() {
+        // A link that leads nowhere is followed, as SQLite follows it.
+        let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+        return Ok(());
+    }
+    let failed = StoreError::sqlite(path);
+    let image = schema::image().map_err(&failed)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let io = StoreError::io(path);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(&io)?;
+    file.write_all(&image).and_then(|()| file.as_file().sync_all()).map_err(&io)?;
+    match file.persist_noclobber(path) {
+        // Another process was faster.
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop).map_err(|error| io(error.error)),
+    }
+}
+
 /// Whether SQLite refused a text for what it says, such as to make a table that is there.
 fn is_of_the_text(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqlInputError { .. }) || error.sqlite_error_code() == Some(ErrorCode::Unknown)
@@ -107,11 +122,10 @@ impl RunStore {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(&path))?;
         }
+        header::look(&path)?;
         // SQLite would let everybody read it. One that is there keeps its rights, and what else is wrong SQLite finds out.
-        let is_missing = path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
-        if is_missing {
-            // A link that leads nowhere is followed, as SQLite follows it.
-            let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        if path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            make(&path)?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Opened::new(&path, Address::new(&path, flags))?.store(&path)?;
@@ -241,9 +255,9 @@ impl RunStore {
         if rows.is_empty() {
             return Ok(0);
         }
-        let kept = self.change(|transaction| events::append(transaction, &self.path, &rows))?;
+        let kept = self.change(|transaction| events::append(transaction, &self.path, &rows));
         // What is written to a file that nobody will open any more is lost.
-        if file_at(&self.path) == self.file { Ok(kept) } else { Err(StoreError::moved(&self.path)) }
+        if file_at(&self.path) == self.file { kept } else { Err(StoreError::moved(&self.path)) }
     }
 
     /// The record of a run, by its id, by a beginning of it that no other run has, or by [`LATEST`](crate::LATEST).

@@ -82,6 +82,7 @@ fn the_other_has_to_be_a_store_of_this_version() {
             }
             other => panic!("{version}: {other:?}"),
         }
+        drop(connection);
         fs::remove_file(stores.path("other")).unwrap();
     }
 }

@@ -1,8 +1,12 @@
 //! What may stand where the store should be, and what is done about it.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use common::{begun, finished, keep};
@@ -146,6 +150,84 @@ fn a_database_of_another_program_is_left_as_it_is() {
     let said = refused.unwrap_err();
     assert!(matches!(said, StoreError::NotAStore { .. }) && said.to_string().contains("252006674"), "{said}");
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// A database with its last commit in the log beside it alone.
+fn unfinished(path: &Path) -> Connection {
+    let connection = Connection::open(path).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    connection.execute_batch("CREATE TABLE letters (text TEXT); INSERT INTO letters VALUES ('dear')").unwrap();
+    connection
+}
+
+fn all_of(folder: &Path) -> Vec<(OsString, Option<Vec<u8>>)> {
+    let mut all: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            let is_file = entry.file_type().unwrap().is_file();
+            (entry.file_name(), is_file.then(|| fs::read(entry.path()).unwrap()))
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn what_lies_beside_another_programs_database_stays() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let live = unfinished(&other.path().join("a.db"));
+    for name in ["a.db", "a.db-wal"] {
+        fs::copy(other.path().join(name), folder.path().join(name)).unwrap();
+    }
+    let before = all_of(folder.path());
+    assert!(before[1].1.as_ref().is_some_and(|log| log.len() > 1000));
+    let path = folder.path().join("a.db");
+    for opened in [RunStore::open(&path), RunStore::open_to_read(&path), RunStore::open_unchanged(&path)] {
+        assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+        assert_eq!(all_of(folder.path()), before);
+    }
+    drop(live);
+}
+
+#[test]
+fn a_store_is_not_made_where_somebodys_log_or_journal_lies() {
+    let other = tempfile::tempdir().unwrap();
+    let live = unfinished(&other.path().join("a.db"));
+    let log = fs::read(other.path().join("a.db-wal")).unwrap();
+    for end in ["-wal", "-journal", "-shm"] {
+        for is_empty in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.db");
+            fs::write(folder.path().join(format!("x.db{end}")), if is_empty { &[][..] } else { &log }).unwrap();
+            let before = all_of(folder.path());
+            let said = RunStore::open(&path).unwrap_err().to_string();
+            assert!(said.contains(&format!("x.db{end} is of another database")), "{said}");
+            assert_eq!(all_of(folder.path()), before);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let made = RunStore::open(&path).map(drop);
+        made.unwrap();
+        symlink("/nowhere", folder.path().join(format!("x.db{end}"))).unwrap();
+        let said = RunStore::open_to_read(&path).unwrap_err().to_string();
+        assert!(said.contains(&format!("x.db{end} is no file")), "{said}");
+    }
+    drop(live);
+}
+
+#[test]
+fn what_a_killed_maker_left_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    // The file was empty before: a journal of SQLite's says so.
+    let mut journal = [0_u8; 512];
+    journal[..8].copy_from_slice(&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+    journal[20..28].copy_from_slice(&[0, 0, 2, 0, 0, 0, 16, 0]);
+    fs::write(folder.path().join("x.db-journal"), journal).unwrap();
+    fs::write(&path, "").unwrap();
+    RunStore::open(&path).unwrap();
+    assert_eq!(&fs::read(&path).unwrap()[68..72], b"PLIM");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl<'a> Means<'a> {
     }
 
     /// How long the silence is in which the middle of the time without an answer lies, in seconds. `None` where there is none.
-    pub fn usual_silence(&self) -> Option<f64> {
+    pub fn usual_stall(&self) -> Option<f64> {
         let (from, to) = self.stretch.between;
         let inside = self.stretch.stalls.iter().filter(|stall| (from..to).contains(&stall.started_seconds));
         let mut lengths: Vec<f64> = inside.map(|stall| stall.seconds).collect();

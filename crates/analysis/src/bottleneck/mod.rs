@@ -100,9 +100,9 @@ fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], st
 /// Whether silences are no longer than some requests take, most of which wait for the log.
 fn is_rhythm_of_commits(plain: &Means<'_>, still: f64, load: &Load) -> bool {
     let waits = |columns: &[&str]| plain.sum(columns).unwrap_or(0.0);
-    let (Some(silence), Some(rate)) = (plain.usual_silence(), plain.rate()) else { return false };
+    let (Some(usual_stall), Some(rate)) = (plain.usual_stall(), plain.rate()) else { return false };
     let request = load.busy.unwrap_or(load.sessions) * (1.0 - still) / rate;
-    silence <= RHYTHM * request && waits(&rules::LOG_WAITS) >= MOSTLY_LOG * waits(&rules::DEVICES)
+    usual_stall <= RHYTHM * request && waits(&rules::LOG_WAITS) >= MOSTLY_LOG * waits(&rules::DEVICES)
 }
 
 /// A silence so many times as long as a request is no part of a group commit's rhythm: this waits for the group before

@@ -1,7 +1,8 @@
 //! Tests of the file's life: made, reused, removed, and never somebody else's.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::*;
 
@@ -162,8 +163,26 @@ fn a_file_that_was_replaced_is_neither_used_nor_removed() {
     fs::rename(file.path(), folder.path().join("moved")).unwrap();
     fs::write(file.path(), "another").unwrap();
     assert_eq!(file.open(SyncMode::None).unwrap_err().kind, ErrorKind::Safety);
-    file.remove().unwrap();
+    // Where ours is now is not known here, so it is said that it stays.
+    let stays = file.remove().unwrap_err();
+    let inode = fs::metadata(folder.path().join("moved")).unwrap().ino();
+    assert!(stays.hint.is_some_and(|hint| hint.contains(&format!("-inum {inode} "))), "{}", stays.message);
     assert_eq!(fs::read_to_string(file.path()).unwrap(), "another");
+}
+
+#[test]
+fn what_somebody_added_to_or_named_as_well_is_not_ours_any_more() {
+    let folder = folder();
+    let kept = FileSpec { keep: true, ..wanted(folder.path()) };
+    let path = make(&kept).unwrap().0.path().to_owned();
+    let refused = || make(&kept).map(drop).unwrap_err().message;
+    fs::hard_link(&path, folder.path().join("mine")).unwrap();
+    assert!(refused().contains("it has another name as well"));
+    fs::remove_file(folder.path().join("mine")).unwrap();
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(b"my notes").unwrap();
+    assert!(refused().contains("somebody added to it"));
+    assert!(fs::read(&path).unwrap().ends_with(b"my notes"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! fio's JSON, of versions 2 and 3. Jobs of one name and group are the copies that `numjobs` makes, and one run.
 
+use plimsoll_engine::target::mask_name;
 use serde_json::{Map, Value};
 
 use super::check::check_parts;
@@ -89,7 +90,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         _ => merged(&sides.iter().map(|side| (&side.latency, side.count)).collect::<Vec<_>>()),
     };
     Ok(Imported {
-        label: job.get("jobname").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        label: mask_name(job.get("jobname").and_then(Value::as_str).unwrap_or_default()),
         line: None,
         read_percent: (100.0 * reads / operations).round() as u32,
         is_random: pattern.starts_with("rand"),

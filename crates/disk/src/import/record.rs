@@ -2,7 +2,7 @@
 
 use plimsoll_bench::figures::series;
 use plimsoll_bench::figures::series::Series;
-use plimsoll_engine::target::mask_urls;
+use plimsoll_engine::target::mask_name;
 use plimsoll_measurement::event::{Event, Kind, MAIN, PointMeasured};
 use plimsoll_measurement::run::SCHEMA_VERSION;
 use plimsoll_measurement::{
@@ -71,7 +71,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         run_id: about.run_id.clone(),
         test: suite.name.clone(),
         // Whoever named it may have named a share with its password.
-        target: format!("{SCHEME}:{}", mask_urls(about.target.as_ref().unwrap_or(&path))),
+        target: format!("{SCHEME}:{}", mask_name(about.target.as_ref().unwrap_or(&path))),
         subject: Subject::Volume,
         basis: Basis::Imported,
         engine: tool.name().to_lowercase(),

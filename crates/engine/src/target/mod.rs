@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::foreign::hide;
 use crate::mark::Intents;
 
-pub use self::redact::{Notation, Pairs, mask_urls, register};
+pub use self::redact::{Notation, Pairs, mask_name, mask_urls, register};
 
 /// A text that neither `Debug` nor `Display` ever shows.
 #[derive(Clone)]

@@ -193,6 +193,22 @@ pub fn mask_urls(text: &str) -> String {
     mask_words(text)
 }
 
+/// Hides passwords in a name that comes from elsewhere, such as that of a volume or a job of another tool. Nobody knows how such a name is
+/// written, so all that follows a word for a secret and a sign behind it is hidden.
+pub fn mask_name(text: &str) -> String {
+    let masked = mask_urls(text);
+    let is_sign = |c: char| matches!(c, '=' | ':');
+    let secret = masked.char_indices().find(|(at, sign)| {
+        let before = masked[..*at].trim_end_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+        let word = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next().unwrap_or_default();
+        is_sign(*sign) && SECRET_WORDS.iter().any(|secret| word.to_lowercase().contains(secret))
+    });
+    secret.map_or_else(|| masked.clone(), |(at, _)| format!("{}{HIDDEN}", &masked[..=at]))
+}
+
+/// Words in the names of secrets.
+const SECRET_WORDS: [&str; 8] = ["pass", "pwd", "pw", "token", "secret", "key", "sig", "credential"];
+
 fn mask_words(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
@@ -284,6 +300,24 @@ mod tests {
 
     fn shown(url: &str) -> String {
         parse(url).unwrap().display().to_owned()
+    }
+
+    #[test]
+    fn a_name_from_elsewhere_shows_nothing_behind_a_word_for_a_secret() {
+        for (name, shown) in [
+            ("//srv/share,username=u,password=S3cretPwd", "//srv/share,username=u,password=***"),
+            ("AccountName=x;AccountKey=S3cretPwd==", "AccountName=x;AccountKey=***"),
+            ("PASSWORD = \"S3cretPwd\"", "PASSWORD =***"),
+            ("host=x password='S3cret Pwd' user=y", "host=x password=***"),
+            ("smb://h/x#pw=S3cretPwd", "smb://h/x#pw=***"),
+            ("mount -o username=u,password=S3cretPwd //h/x", "mount -o username=u,password=***"),
+            ("\"password\": \"S3cretPwd\"", "\"password\":***"),
+            ("postgres://u:S3cretPwd@h/db", "postgres://u:***@h/db"),
+            ("e:\\testfile.dat", "e:\\testfile.dat"),
+            ("random reads, 8 KiB: t=4", "random reads, 8 KiB: t=4"),
+        ] {
+            assert_eq!(mask_name(name), shown);
+        }
     }
 
     #[test]

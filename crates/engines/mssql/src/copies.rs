@@ -252,7 +252,6 @@ impl<'a> Copies<'a> {
         })
     }
 
-    /// An error for a user that could not remove backups again.
     /// An error where a database that is made would not be known as ours again, and so could not be removed.
     pub(super) fn would_be_known(&self) -> Result<()> {
         if self.product != Product::Server {
@@ -264,6 +263,10 @@ impl<'a> Copies<'a> {
         }
         let message =
             "the files of databases can't be seen, by which Plimsoll knows those that it makes, so none is made";
+        if self.in_master(is_administrator)? {
+            let all = "this server does not show them to an administrator either, as SQL Server does";
+            return Err(Error::new(ErrorKind::Unsupported, message).hint(all));
+        }
         Err(Error::new(ErrorKind::Permission, message).hint(
             self.connector
                 .errors
@@ -271,9 +274,10 @@ impl<'a> Copies<'a> {
         ))
     }
 
+    /// An error for a user that could not remove backups again.
     pub(super) fn can_remove_backups(&self) -> Result<()> {
         self.in_master(|control| {
-            if control.number(sql::IS_ADMINISTRATOR, &[])? == Some(1) {
+            if is_administrator(control)? {
                 return Ok(());
             }
             let message = "only a server's administrator can remove backups again, so none is made";
@@ -359,4 +363,8 @@ pub(super) fn forget_dump(copy: &Workspace) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+/// Whether this user may do anything on the server.
+fn is_administrator(control: &mut Control) -> Result<bool> {
+    Ok(control.number(sql::IS_ADMINISTRATOR, &[])? == Some(1))
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use plimsoll_engine::server::lease::ServerLease;
-use plimsoll_engine::server::place::{self, CONTROL};
+use plimsoll_engine::server::place::{self, CONTROL, Keeper as _};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves, Part,
     RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
@@ -172,6 +173,11 @@ impl Sessions for MssqlDatabase {
 }
 
 impl Telemetry for MssqlDatabase {
+    fn answers(&self, patience: Duration) -> bool {
+        let seconds = patience.as_secs().max(1) as u32;
+        Control::connect(&self.connector.hurried(seconds), CONTROL).is_ok_and(|mut control| control.answers())
+    }
+
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
         if !sees.into_iter().any(|ability| self.server.abilities.has(ability)) {

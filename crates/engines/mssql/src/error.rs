@@ -19,6 +19,9 @@ const OTHER_PORTS: &str = "let this machine reach that server as well: Azure's g
 /// Words of the driver's when it asks for the port of an instance.
 const BROWSER: &str = "SQL Server Browser";
 /// What to do when a log-in gets no further.
+/// Of a server that answered.
+const REFUSED: &str =
+    "the server answers, and the error says why it refuses: check the user, the rights and the name of the database";
 const NOBODY_THERE: &str = "check that the server runs and takes TCP connections, that host and port are right and that no firewall stands between";
 /// Words of the driver's about what can't be an answer to it.
 const NO_TDS: [&str; 3] = ["TDS packet length", "TDS packet type", "reading TDS packet header"];
@@ -180,7 +183,7 @@ impl Errors {
     fn hinted(&self, error: Error, known: Option<&KnownError>) -> Error {
         match known {
             Some(known) => error.hint(self.filled(&known.hint)),
-            None if error.kind == ErrorKind::Connect => error.hint(NOBODY_THERE),
+            None if error.kind == ErrorKind::Connect => error.hint(REFUSED),
             None => error,
         }
     }

@@ -14,6 +14,7 @@ use super::errors::{from_io, from_sqlite};
 use super::existing;
 use super::files::SqliteDatabase;
 use super::location;
+use super::owner::stranger_beside;
 use super::self_test::SqliteSelfTest;
 use super::statements::SqliteSession;
 use super::transfer::SqliteTransfer;
@@ -109,7 +110,13 @@ impl Sessions for SqliteDatabase {
         self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
         self.check(&path, &connection)?;
         if access.existing {
-            existing::attach(&connection, &self.location.named())?;
+            let file = self.location.named();
+            // SQLite would wait for ever for somebody to write to a pipe, and follow a link.
+            if let Some((beside, kind)) = stranger_beside(&file.canonicalize().unwrap_or_else(|_| file.clone()))? {
+                let message = format!("{} is {kind}, where SQLite expects a file of its own", beside.display());
+                return Err(Error::new(ErrorKind::Safety, message).hint("move it away, or name another file"));
+            }
+            existing::attach(&connection, &file)?;
         }
         existing::keep_others_out(&connection, access).map_err(|error| from_sqlite(error, self.location.folder()))?;
         let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));

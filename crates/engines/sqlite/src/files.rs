@@ -15,7 +15,7 @@ use super::lease::{self, UNMARKED, WITHOUT_LOCK, foreign};
 use super::location::Location;
 use super::modelled::Modelled;
 use super::options::{self, Options, set_journal_mode};
-use super::owner::{APPLICATION_ID, HEADER_BYTES, kind_of_stranger};
+use super::owner::{APPLICATION_ID, HEADER_BYTES, kind_of_stranger, stranger_beside};
 
 /// An opened target.
 #[derive(Debug, Clone)]
@@ -69,6 +69,9 @@ impl SqliteDatabase {
     pub(super) fn connect(&self, path: &Path, flags: OpenFlags) -> Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let flags = flags | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        if let Some((beside, kind)) = stranger_beside(path)? {
+            return Err(foreign(&beside, &format!("it is {kind}")));
+        }
         match &self.modelled {
             Some(modelled) => Connection::open_with_flags_and_vfs(path, flags, modelled.vfs()),
             None => Connection::open_with_flags(path, flags),

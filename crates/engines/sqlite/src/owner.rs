@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_engine::{Mark, Part, Result};
 use rusqlite::config::DbConfig;
@@ -57,6 +57,17 @@ pub(super) fn kind_of_stranger(path: &Path) -> Result<Option<&'static str>> {
         kind if kind.is_socket() => Some("a socket"),
         _ => Some("a device"),
     })
+}
+
+/// What is beside a database file in the place of a file of SQLite's, and is no regular file.
+pub(super) fn stranger_beside(path: &Path) -> Result<Option<(PathBuf, &'static str)>> {
+    for ending in [JOURNAL, WAL, SHARED] {
+        let beside = companion(path, ending);
+        if let Some(kind) = kind_of_stranger(&beside)? {
+            return Ok(Some((beside, kind)));
+        }
+    }
+    Ok(None)
 }
 
 /// The owner of the database file at `path`, by the mark of its place. Closing a file ends the locks that its process holds on it

@@ -39,7 +39,7 @@ pub fn unsteady(all: &[Steadiness]) -> Vec<String> {
 }
 
 /// Said of a level that changed early enough for the rest to be steady; the figure is of both.
-const CHANGED: &str = "changed its level during the run, and the figure covers both levels";
+const CHANGED: &str = "moved to another value in the middle and stayed there, and the figure covers both";
 
 /// Series of a volume that fell to a lower level for good, as where the credit of a burst runs out: a sentence each, of many the first.
 pub(crate) fn bursts(all: &[Steadiness]) -> Vec<String> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_engine::target::mask_name;
+
 use super::cells::{CellText, Translated, suite};
 use crate::import::fio_size;
 
@@ -86,15 +88,18 @@ fn sections(text: &str) -> Result<(Vec<Job>, Vec<String>), Problem> {
             continue;
         }
         if let Some(name) = line.strip_prefix('[') {
-            let name = name.strip_suffix(']').ok_or((number, format!("'{line}' is no name of a section")))?.trim();
+            let name = name
+                .strip_suffix(']')
+                .ok_or((number, format!("'{}' is no name of a section", mask_name(line))))?
+                .trim();
             in_global = name.eq_ignore_ascii_case("global");
             if !in_global {
-                jobs.push((name.to_owned(), global.clone(), number));
+                jobs.push((mask_name(name), global.clone(), number));
             }
             continue;
         }
         if line.starts_with("include ") {
-            left_out.push(format!("line {number}: '{line}' is not followed"));
+            left_out.push(format!("line {number}: '{}' is not followed", mask_name(line)));
             continue;
         }
         let (key, value) = line.split_once('=').unwrap_or((line, "1"));
@@ -103,7 +108,7 @@ fn sections(text: &str) -> Result<(Vec<Job>, Vec<String>), Problem> {
         match jobs.last_mut() {
             _ if in_global => global.insert(key, value),
             Some((_, options, _)) => options.insert(key, value),
-            None => return Err((number, format!("'{line}' stands in front of the first section"))),
+            None => return Err((number, format!("'{}' stands in front of the first section", mask_name(line)))),
         };
     }
     Ok((jobs, left_out))
@@ -169,9 +174,9 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         }
         _ => None,
     };
-    for (key, (value, line)) in options {
+    for (key, (_, line)) in options {
         if !KNOWN.contains(&key.as_str()) && !WITHOUT_EFFECT.contains(&key.as_str()) {
-            left_out.push(format!("line {line}: {key} = {value} is not understood"));
+            left_out.push(format!("line {line}: {key} is not understood"));
         }
     }
     let rate = get(&["rate_iops"]).map(|(value, line)| {

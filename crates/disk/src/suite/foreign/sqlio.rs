@@ -1,6 +1,8 @@
 //! Scripts that call SQLIO, and its parameter files. A script's lines name what is done; threads and the file's size stand in the
 //! parameter file (`path threads mask megabytes`), which lies beside it.
 
+use plimsoll_engine::target::mask_name;
+
 use super::cells::{CellText, Translated, suite};
 
 /// What SQLIO does where a command says nothing else.
@@ -63,7 +65,8 @@ fn cell(
     let mut is_random = false;
     for word in words {
         let Some(switch) = word.strip_prefix(['-', '/']) else {
-            left_out.push(format!("line {line}: the file {word} is not used: the test has one of its own"));
+            left_out
+                .push(format!("line {line}: the file {} is not used: the test has one of its own", mask_name(word)));
             continue;
         };
         let (letter, value) = switch.split_at(switch.chars().next().map_or(0, char::len_utf8));
@@ -86,7 +89,8 @@ fn cell(
             ("B", _) => {
                 left_out.push(format!("line {line}: {word} takes a cache: --buffered goes through that of the system"));
             }
-            _ => left_out.push(format!("line {line}: {word} is not understood")),
+            // What follows the letter may be anything.
+            _ => left_out.push(format!("line {line}: -{letter} is not understood")),
         }
     }
     let is_read = is_read.ok_or((line, "this call says neither -kR nor -kW".to_owned()))?;

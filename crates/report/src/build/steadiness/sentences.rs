@@ -97,7 +97,7 @@ fn what(one: &Steadiness) -> String {
                 let (from, to, after) = (amount(&pair[0]), quantity(pair[1].value, unit), seconds(at - start));
                 format!("from {from} to {to} after {after}{}", relative(pair))
             });
-            format!("changed its level {}", changes.collect::<Vec<_>>().join(", then "))
+            format!("moved {}", changes.collect::<Vec<_>>().join(", then "))
         }
         (Pattern::Drift(_), _) => one.drift().map_or_else(
             || "rises or falls all the time".to_owned(),

@@ -1,0 +1,94 @@
+//! Whose a file is, by its header and by what lies beside it, before SQLite opens it. SQLite belongs to nobody: to open a file is enough for
+//! it to write what lies in `-wal` or `-journal` into it, and to remove them.
+
+use std::fs::{File, FileType};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::StoreError;
+use crate::schema::APPLICATION_ID;
+
+/// First bytes of every SQLite file. Source: sqlite.org/fileformat2.html, section 1.3.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Where the header has the application id.
+const APPLICATION_ID_AT: usize = 68;
+/// First bytes of a journal that is to be played back, and where it has the pages that the file had before. Source: the same, section 3.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+const PAGES_BEFORE_AT: usize = 16;
+
+/// Looks whether SQLite may open this file as a store of ours: one that is there says that it is ours, and beside one that is to be made
+/// there is nothing.
+///
+/// # Errors
+/// [`StoreError::NotAStore`] with what is in the way, and those of the file system.
+pub(crate) fn look(path: &Path) -> Result<(), StoreError> {
+    // SQLite has its files beside the one that a link leads to.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let kind = path.symlink_metadata().map(|there| there.file_type());
+    // It would wait for ever for somebody to write to a pipe.
+    if let Ok(kind) = kind
+        && !kind.is_file()
+        && !kind.is_symlink()
+    {
+        return Err(StoreError::no_file(&path, kind));
+    }
+    let beside = ["-journal", "-wal", "-shm"].map(|end| {
+        let mut name = path.clone().into_os_string();
+        name.push(end);
+        let name = PathBuf::from(name);
+        let kind: Option<FileType> = name.symlink_metadata().ok().map(|there| there.file_type());
+        (name, kind)
+    });
+    let beside = || beside.iter().filter_map(|(name, kind)| Some((name, (*kind)?)));
+    if let Some((name, _)) = beside().find(|(_, kind)| !kind.is_file()) {
+        return Err(StoreError::in_the_way(name, "is no file, and SQLite would use it for the store"));
+    }
+    let mut header = [0; 100];
+    let mut read = beginning(&path, &mut header)?;
+    if read == 0 {
+        // A journal of a file that was empty holds nothing of anybody.
+        let holds = |name: &Path| {
+            let mut start = [0; 28];
+            let read = beginning(name, &mut start).unwrap_or(0);
+            let pages = start[PAGES_BEFORE_AT..PAGES_BEFORE_AT + 4] != [0; 4];
+            !name.as_os_str().as_encoded_bytes().ends_with(b"-journal")
+                || read < 20
+                || start[..8] != JOURNAL_MAGIC
+                || pages
+        };
+        let Some((name, _)) = beside().find(|(name, _)| holds(name)) else { return Ok(()) };
+        // Another process may have made the store meanwhile.
+        read = beginning(&path, &mut header)?;
+        if read == 0 {
+            return Err(StoreError::in_the_way(name, "is of another database, and SQLite would remove it"));
+        }
+    }
+    if read < header.len() || !header.starts_with(MAGIC) {
+        return Err(StoreError::not_sqlite(&path));
+    }
+    let id: [u8; 4] = std::array::from_fn(|at| header[APPLICATION_ID_AT + at]);
+    match i32::from_be_bytes(id) {
+        APPLICATION_ID => Ok(()),
+        other => Err(StoreError::foreign(&path, other)),
+    }
+}
+
+/// The first bytes of a file, as many as there are; none of one that is not there.
+fn beginning(path: &Path, bytes: &mut [u8]) -> Result<usize, StoreError> {
+    let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        opened => opened.map_err(StoreError::io(path))?,
+    };
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read(&mut bytes[read..]).map_err(StoreError::io(path))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    Ok(read)
+}
