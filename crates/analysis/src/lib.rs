@@ -16,6 +16,7 @@ mod logs;
 pub mod maximum;
 pub mod memory;
 mod partition;
+pub mod rounds;
 pub mod segments;
 pub mod summary;
 

@@ -6,6 +6,7 @@ mod points;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plimsoll_analysis::rounds;
 use plimsoll_bench::Definition;
 use plimsoll_bench::parameters::shared::{DAY, LARGEST, SEED};
 use plimsoll_bench::parameters::{Kind, Parameter, Parameters};
@@ -87,6 +88,20 @@ const EXPECT: Parameter = Parameter::new(
 )
 .or("0");
 
+const STEADY: Parameter = Parameter::new(
+    "steady",
+    Kind::Count(0, MOST_ROUNDS),
+    "Rounds of each cell that do not count, at most: it counts when five in a row are steady by SNIA's rule. Each lasts as long as the cell. \
+     0 means none.",
+)
+.or("0");
+
+/// Where a round stands in the number of its cell, by which its offsets are drawn.
+const ROUND_BITS: u64 = 32;
+
+/// More rounds than these are a day's work of most cells.
+const MOST_ROUNDS: u64 = 1_000;
+
 /// More than the limits themselves is expected of a burst at most.
 pub const MOST_EXPECTED_PERCENT: u64 = 1_000;
 
@@ -95,7 +110,7 @@ pub const KIND: StepKind = StepKind {
     invalid,
     ..StepKind::new(
         "disk",
-        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &VERIFY, &EXPECT, &SEED],
+        &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &VERIFY, &EXPECT, &STEADY, &SEED],
         || Measures::Alone(Box::<Disk>::default()),
         figures,
     )
@@ -213,7 +228,10 @@ impl Alone for Disk {
             let plan = shortened(&plan, asked.parameters);
             let all: Vec<String> = plan.members().map(|plan| plan.cell.to_string()).collect();
             keep.log.activity(&format!("{}, {}", plan.cell.label, all.join(", and beside it ")));
-            match self.cell(keep, asked.parameters, &plan, number) {
+            match self
+                .settled(keep, asked.parameters, &plan, number)
+                .and_then(|plan| self.cell(keep, asked.parameters, &plan, number))
+            {
                 Ok(ran) => {
                     // The seconds are those of the cell's own operations, as their percentiles are.
                     let own = &ran.members[0];
@@ -251,6 +269,34 @@ impl Alone for Disk {
 }
 
 impl Disk {
+    /// Makes rounds of a cell until they are steady, where that is asked for. The cell that counts goes on without a pause.
+    fn settled(&self, keep: &mut Keep<'_>, parameters: &Parameters, plan: &CellPlan, number: u64) -> Result<CellPlan> {
+        let most = parameters.count("steady");
+        let mut rates = Vec::new();
+        let mut next = plan.clone();
+        for round in 1..=most {
+            keep.log.activity(&format!("{}, round {round} of {most} at most until it is steady", plan.cell.label));
+            let ran = self.cell(keep, parameters, &next, number | round << ROUND_BITS)?;
+            ran.outcome?;
+            let own = &ran.members[0];
+            rates.push(own.recorder.sums().answered as f64 / own.record.seconds.max(f64::MIN_POSITIVE));
+            next.warm_up = Duration::ZERO;
+            if rounds::is_steady(&rates) {
+                return Ok(next);
+            }
+        }
+        if most > 0 {
+            let last: Vec<String> =
+                rates.iter().rev().take(rounds::WINDOW).rev().map(|rate| format!("{rate:.0}")).collect();
+            keep.warn(format!(
+                "{} was not steady after {most} rounds: the last ones made {} operations a second",
+                plan.cell.label,
+                last.join(", ")
+            ));
+        }
+        Ok(next)
+    }
+
     fn cell(&self, keep: &mut Keep<'_>, parameters: &Parameters, plan: &CellPlan, number: u64) -> Result<Ran> {
         let medium = self.medium.as_ref().ok_or_else(not_prepared)?;
         let conditions = Conditions { medium, seed: parameters.count("seed"), verify: verifies(parameters) };

@@ -73,6 +73,22 @@ fn a_burst_ends_at_the_computed_second_and_is_named() {
     assert!((1_999..=2_001).contains(&fell), "{fell}");
 }
 
+/// The burst of 2,000 s is over in the fourth round of ten minutes, and five rounds later the rate is steady.
+#[test]
+fn rounds_go_on_until_the_rate_is_steady() {
+    let scene = Scene::new();
+    suite(&scene, &reads(1, 64, 600));
+    let steady = |most: &str| {
+        let more = ["--suite", "own.toml", "--set", most];
+        record(&scene, "lab:aws-ebs/gp2?size_gib=100", &more)
+    };
+    let (without, with) = (iops(&steady("steady=0"))[0], iops(&steady("steady=20"))[0]);
+    assert!((2_990.0..=3_010.0).contains(&without) && (298.0..=302.0).contains(&with), "{without} {with}");
+    let few = steady("steady=5");
+    let warned = few["warnings"].to_string();
+    assert!(warned.contains("was not steady after 5 rounds: the last ones made 3000, 3000, 3000,"), "{warned}");
+}
+
 /// A device whose operations take so long and that makes so many a second needs their product under way (Little's law).
 #[test]
 fn the_knee_of_a_sweep_is_where_the_latency_says() {
