@@ -181,6 +181,7 @@ fn tried(
     let (control, _) = run(program, server, &without, seed, folder.path())?;
     drop(neighbours);
     if let Some(folder) = &asked.records {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         for (record, which) in [(&first, "with"), (&control, "without")] {
             let name: String = cause.name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
             let file = folder.join(format!("{name}-{}-{seed}-{which}.json", server.product.name()));

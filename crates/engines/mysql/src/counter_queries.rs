@@ -143,6 +143,29 @@ pub(super) struct Beside {
     pub(super) pending_reads: f64,
 }
 
+/// Reads that the server's own threads make: the server counts them among those that are under way, and its purge reads most where sessions
+/// wait for locks or for the log. What is under way while no session can be reading is theirs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OwnReads {
+    sum: f64,
+    looks: u32,
+}
+
+impl OwnReads {
+    /// Of so many reads under way those that may be of sessions. `may_read` of them may read, and `waiting` of ours wait for other things.
+    fn of_sessions(&mut self, pending: f64, may_read: f64, waiting: f64) -> f64 {
+        if may_read > 0.0 {
+            let own = if self.looks > 0 { self.sum / f64::from(self.looks) } else { 0.0 };
+            return (pending - own).max(0.0);
+        }
+        if waiting > 0.0 {
+            self.sum += pending;
+            self.looks += 1;
+        }
+        0.0
+    }
+}
+
 /// Numbers of our own connections.
 pub(super) type Ours = BTreeSet<u32>;
 
@@ -170,7 +193,12 @@ fn metric_of(state: &str) -> Option<Counter> {
 }
 
 /// Gauges from the rows of the statement "sessions". `None` if there are sessions that are not seen.
-pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
+pub(super) fn gauges(
+    rows: &[Vec<Option<String>>],
+    ours: &Ours,
+    beside: Beside,
+    own_reads: &mut OwnReads,
+) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
         let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
@@ -201,7 +229,9 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
     let others_at_work = (others.1 - beside.row_locks[1]).max(0.0);
     // The server does not say which sessions wait for them.
     let share = if working > waiting { (working - waiting) / (working - waiting + others_at_work) } else { 0.0 };
-    let reading = (beside.pending_reads * share).min(working - waiting);
+    let may_read = working - waiting + others_at_work;
+    let pending = own_reads.of_sessions(beside.pending_reads, may_read, waiting + known.values().sum::<f64>());
+    let reading = (pending * share).min(working - waiting);
     let clients = beside.idle_in_transaction.map(|idle| of(Counter::SessionsWaitingForClients) + idle);
     let values = [
         (Counter::SessionsOnCpu, Some(working - waiting - reading)),
@@ -356,6 +386,28 @@ mod tests {
     }
 
     #[test]
+    fn reads_while_no_session_can_read_are_the_servers_own() {
+        let ours = Ours::from([1, 2]);
+        let beside = |locked| Beside {
+            own: 9,
+            connected: None,
+            row_locks: [locked, 0.0],
+            idle_in_transaction: None,
+            pending_reads: 2.0,
+        };
+        let mut own = OwnReads::default();
+        let rows = [row(1, "plimsoll", "Query", "Updating"), row(2, "plimsoll", "Query", "Updating")];
+        let mut reading = |locked| {
+            let known = gauges(&rows, &ours, beside(locked), &mut own).unwrap();
+            find(&known, Counter::SessionsReadingData)
+        };
+        assert_eq!(reading(0.0), Some(2.0), "nothing is known yet of the server's own");
+        // Both wait for a row.
+        assert_eq!(reading(2.0), Some(0.0));
+        assert_eq!((reading(0.0), reading(1.0)), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
     fn sessions_are_counted_by_what_they_do() {
         let states = [
             ("Sleep", ""),
@@ -388,15 +440,18 @@ mod tests {
             pending_reads: 2.0,
         };
         let ours: Ours = (0..11).collect();
-        let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        let mut own = OwnReads::default();
+        let values: Vec<f64> =
+            gauges(&rows, &ours, beside, &mut own).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [1.0, 2.0, 1.0, 1.0, 1.0, 3.0, 1.0, 1.0, 0.0]);
         // Of others those at work count: one of three, as two wait for rows; one that commits; and one that waits for another server.
         let ours = Ours::from([4]);
-        let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        let values: Vec<f64> =
+            gauges(&rows, &ours, beside, &mut own).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
         // What isn't seen isn't said.
-        assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }), None);
-        let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }).unwrap();
+        assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }, &mut own), None);
+        let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }, &mut own).unwrap();
         assert_eq!(find(&blind, Counter::SessionsWaitingForClients), None);
     }
 }

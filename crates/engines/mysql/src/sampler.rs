@@ -10,7 +10,7 @@ use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitClass, WaitRow,
 
 use super::connect::Connector;
 use super::connection::{Connection, Rows};
-use super::counter_queries::{self, Beside, Follow, Ours, Status, TIMER};
+use super::counter_queries::{self, Beside, Follow, Ours, OwnReads, Status, TIMER};
 use super::counters;
 use super::describe::ServerFacts;
 use super::product::Product;
@@ -34,6 +34,7 @@ pub(super) struct ServerSampler {
     /// Whether transactions of all may be seen.
     sees_transactions: bool,
     follow: Follow,
+    own_reads: OwnReads,
     /// Waits of ours at the last reading.
     seen: Vec<(String, f64)>,
 }
@@ -47,6 +48,7 @@ impl ServerSampler {
             sees_files: false,
             sees_transactions: false,
             follow: Follow::default(),
+            own_reads: OwnReads::default(),
             seen: Vec::new(),
         };
         sampler.connected()?;
@@ -102,7 +104,7 @@ impl ServerSampler {
                 pending_reads: counter_queries::of(status, "Innodb_data_pending_reads").unwrap_or(0.0),
             };
             self.seen = counter_queries::waits(&rows, &ours, own);
-            let gauges = counter_queries::gauges(&rows, &ours, beside).unwrap_or_default();
+            let gauges = counter_queries::gauges(&rows, &ours, beside, &mut self.own_reads).unwrap_or_default();
             put(readings, &gauges, window);
             if !gauges.is_empty() {
                 let of_tables = gauges.iter().find(|(gauge, _)| *gauge == Counter::SessionsWaitingForTableLocks);
