@@ -19,7 +19,7 @@ use plimsoll_measurement::units::format_bytes;
 use plimsoll_measurement::{Client, Metric, Point, Seconds};
 
 use self::figures::figures;
-use self::points::{client_phase, invalid, of_member};
+use self::points::{client_phase, invalid, late, of_member};
 use crate::cell::{self, Conditions, Ran};
 use crate::engine::{self, IoEngine};
 use crate::file::{FileSpec, Origin, TestFile};
@@ -317,7 +317,8 @@ impl Disk {
         for (plan, came) in plan.members().zip(members) {
             let cpu_seconds = (is_alone && completed(&came) > 0).then_some(cpu_seconds);
             let (told, needed) = client_phase(keep.repetition, plan, &came, cpu_seconds);
-            let lags = [came.recorder.lag.as_ref().map(|lag| &lag.slept), None];
+            let lags = [came.recorder.lag.as_ref().map(|lag| &lag.slept), came.recorder.pickup.as_deref()];
+            keep.warn_all(late(plan, &came).into_iter().collect());
             if let Some(client) = &mut self.client {
                 client.phase(told, &needed, lags);
             }

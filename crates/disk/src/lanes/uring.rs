@@ -19,6 +19,9 @@ use crate::sync::Durable;
 /// costs CPU time, a tenth of an operation's.
 const REFILL: usize = 2;
 
+/// Of so many batches one is looked at for how late it was picked up: each look costs CPU time.
+const BATCHES_BETWEEN_LOOKS: u32 = 8;
+
 /// A thread's ring.
 pub struct UringLane<'a> {
     clock: &'a dyn Clock,
@@ -34,6 +37,10 @@ pub struct UringLane<'a> {
     refill: usize,
     /// When the batch ended that is being given out. Reading a clock costs a part of an operation, so a batch has one time.
     ended: Moment,
+    /// Batches so far.
+    batches: u32,
+    /// How long the first of the batch may have lain there before it was picked up, where that was looked at.
+    late: Option<Duration>,
 }
 
 impl<'a> UringLane<'a> {
@@ -48,7 +55,8 @@ impl<'a> UringLane<'a> {
         let refill = REFILL.min(slots.div_ceil(2));
         let nothing = Next { offset: 0, writes: false };
         let (under_way, offsets, ended) = (vec![nothing; slots], Vec::new(), clock.now());
-        Ok(Self { clock, cell, ring, draw, durable, under_way, offsets, refill, ended })
+        let (batches, late) = (0, None);
+        Ok(Self { clock, cell, ring, draw, durable, under_way, offsets, refill, ended, batches, late })
     }
 }
 
@@ -86,9 +94,20 @@ impl Lane for UringLane<'_> {
         if next.is_none() {
             let is_forever = until.as_nanos() == u64::MAX;
             let left = (!is_forever).then(|| until.since(self.clock.now()));
-            self.ring.wait(left).map_err(|error| failed(&error))?;
-            self.ended = self.clock.now();
-            next = self.ring.next();
+            self.batches = self.batches.wrapping_add(1);
+            let looks = self.batches.is_multiple_of(BATCHES_BETWEEN_LOOKS);
+            if looks {
+                // What ended while the last batch was handled has waited for us, at most since that one was picked up.
+                self.ring.wait(Some(Duration::ZERO)).map_err(|error| failed(&error))?;
+                next = self.ring.next();
+                let before = std::mem::replace(&mut self.ended, self.clock.now());
+                self.late = Some(next.as_ref().map_or(Duration::ZERO, |_| self.ended.since(before)));
+            }
+            if next.is_none() {
+                self.ring.wait(left).map_err(|error| failed(&error))?;
+                self.ended = self.clock.now();
+                next = self.ring.next();
+            }
         }
         let Some(ended) = next else { return Ok(None) };
         let moved = usize::try_from(ended.result).map_err(|_| std::io::Error::from_raw_os_error(-ended.result));
@@ -104,7 +123,7 @@ impl Lane for UringLane<'_> {
             ended: self.ended,
             retries: 0,
             waited: Duration::ZERO,
-            pickup_lag: None,
+            pickup_lag: self.late.take(),
         }))
     }
 

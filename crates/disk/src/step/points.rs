@@ -53,6 +53,24 @@ pub(super) fn client_phase(
     (told, came.needed.iter().map(|needed| counted(needed, plan)).collect())
 }
 
+/// That operations had ended long before they were picked up, so that their times are in part our own client's.
+pub(super) fn late(plan: &CellPlan, came: &Came) -> Option<String> {
+    let late = came.recorder.pickup.as_deref()?.percentile(LATE_AT)?.as_nanos() as f64 / 1e3;
+    let half = came.record.times.percentile_us(50.0)?;
+    (late > LATE_PART * half).then(|| {
+        format!(
+            "a tenth of the operations of '{}' may have waited for this machine's CPU before they were picked up, for more than {:.0} % of \
+             the median time: their times are in part the client's",
+            plan.cell.label,
+            100.0 * LATE_PART
+        )
+    })
+}
+
+/// The percentile of late pick-ups that counts, and the part of the median time from which it is said.
+const LATE_AT: f64 = 90.0;
+const LATE_PART: f64 = 0.1;
+
 /// What a thread needed while operations counted: it worked as long again to warm up, and as hard.
 fn counted(needed: &Needed, plan: &CellPlan) -> Needed {
     let all = plan.duration + plan.warm_up;
