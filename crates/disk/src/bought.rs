@@ -130,11 +130,12 @@ pub fn named(spec: &Spec, file_bytes: u64) -> Vec<Ceiling> {
 }
 
 impl Promise {
-    /// What to say of a suite whose cells have at most so many threads.
-    pub fn too_few_threads(&self, most_threads: u32) -> Option<String> {
-        ((most_threads as usize) < self.disks).then(|| {
+    /// What to say of a suite that has at most so many operations under way.
+    pub fn too_few_under_way(&self, most: u64) -> Option<String> {
+        (most < self.disks as u64).then(|| {
             format!(
-                "{most_threads} threads hardly keep {} disks at work: at least as many threads as disks show what they deliver",
+                "{} under way can't keep {} disks at work: at least as many as disks show what they deliver",
+                if most == 1 { "one operation".to_owned() } else { format!("{most} operations") },
                 self.disks
             )
         })
@@ -234,7 +235,7 @@ mod tests {
         let account = Purchase { account: Some("standard".to_owned()), ..of("48 x azure-unmanaged-disk/standard") };
         assert!(advice(&account)[0].contains("has room for 40 disks of 500 IOPS"), "{:?}", advice(&account));
         let made = promise(&of(SIXTEEN), 1 << 30).unwrap();
-        assert_eq!((made.too_few_threads(16), made.too_few_threads(4).is_some()), (None, true));
+        assert_eq!((made.too_few_under_way(16), made.too_few_under_way(4).is_some()), (None, true));
     }
 
     #[test]

@@ -55,8 +55,9 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     for sentence in promise.iter().flat_map(|promise| &promise.advice) {
         printer.remark(sentence);
     }
-    let threads = suite.cells.iter().map(|plan| plan.cell.threads).max().unwrap_or(1);
-    if let Some(sentence) = promise.as_ref().and_then(|promise| promise.too_few_threads(threads)) {
+    // A sweep finds out how many are needed.
+    let asked = promise.as_ref().filter(|_| suite.sweep.is_none());
+    if let Some(sentence) = asked.and_then(|promise| promise.too_few_under_way(suite.under_way())) {
         printer.remark(&sentence);
     }
     let store = settings.open_store()?;

@@ -60,9 +60,10 @@ fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]
     let file_bytes = repetitions.iter().flatten().filter_map(|run| run.file_bytes).max().unwrap_or(0);
     let promise = bought(&options.bought, file_bytes, None)?;
     let advice = promise.iter().flat_map(|promise| promise.advice.clone());
-    let threads = repetitions.iter().flatten().map(|run| run.threads).max().unwrap_or(1);
-    let threads = promise.as_ref().and_then(|promise| promise.too_few_threads(threads));
-    let warnings = advice.chain(threads).collect();
+    let under_way = |run: &Imported| u64::from(run.threads) * u64::from(run.queue_depth);
+    let most = repetitions.iter().flatten().map(under_way).max().unwrap_or(1);
+    let too_few = promise.as_ref().and_then(|promise| promise.too_few_under_way(most));
+    let warnings = advice.chain(too_few).collect();
     let about = About {
         ceilings: promise.map(|promise| promise.ceilings).unwrap_or_default(),
         expected_percent: expected_percent(&options.bought)?,
