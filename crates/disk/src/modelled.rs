@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll_engine::{Description, Error, ErrorKind, Result, WeakIsolation, files};
-use plimsoll_hardware::{Done, Io, Machine, Role, Spec};
+use plimsoll_hardware::{Disk, Done, Io, Limits, Machine, Role, Spec};
 use plimsoll_measurement::units::format_bytes;
 use plimsoll_measurement::{Ceiling, Moment};
 
@@ -148,11 +148,13 @@ fn of_file(name: &str, file_bytes: u64) -> Result<Promise> {
         usage(error.to_string()).hint(hint)
     })?;
     let ceilings: Vec<Ceiling> = bought::named(&spec, file_bytes);
-    if ceilings.is_empty() && !spec.device(Role::Data).volume.disks.iter().any(|disk| disk.blob.is_some()) {
+    let device = spec.device(Role::Data);
+    let is_free = |disk: &Disk| Disk { bytes: None, ..disk.clone() } == Disk::default();
+    if device.volume.disks.iter().all(is_free) && device.governor == Limits::default() && device.caps.is_empty() {
         return Err(usage(format!("{name} limits no I/Os of the data: there is nothing to measure"))
             .hint("give a limit, such as iops = 500 under [data]; docs/LAB.md shows more"));
     }
-    let disks = spec.device(Role::Data).volume.disks.len();
+    let disks = device.volume.disks.len();
     Ok(Promise { ceilings, disks, advice: Vec::new(), spec })
 }
 

@@ -138,6 +138,11 @@ fn the_same_seed_gives_the_same_record_and_nothing_of_a_file_is_asked_for() {
         let refused = scene.say(&[&["disk", SIXTEEN], more].concat());
         assert!(refused.code == 2 && refused.err.contains(said), "{refused:#?}");
     }
+    // Writes are limited, and reads take no time.
+    fs::write(scene.path("own-disk.toml"), "[data]\nwrite_latency = \"1ms\"\nwrite_iops = 300\n").unwrap();
+    suite(&scene, &reads(1, 4, 2));
+    let endless = scene.say(&["disk", "lab:own-disk.toml", "--suite", "own.toml"]);
+    assert!(endless.code == 2 && endless.err.contains("operations take no time"), "{endless:#?}");
     let unknown = scene.say(&["disk", "lab:azure-managed-disk/P31"]);
     assert!(unknown.code == 2 && unknown.err.contains("unknown level 'P31'"), "{unknown:#?}");
 }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::Error;
+use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_hardware::{Io, Kind};
 use plimsoll_load::lane::{Completion, Lane};
 use plimsoll_measurement::{Cell, Moment};
@@ -23,12 +23,17 @@ pub struct ModelledLane<'a> {
     draws: Vec<Draw>,
     /// When each operation is done, in which slot, and whether it writes.
     under_way: BinaryHeap<Reverse<(Moment, usize, bool)>>,
+    /// Operations in a row that took no time.
+    at_once: u32,
 }
+
+/// After so many operations in a row that took no time the work ends: time would stand still for ever.
+const MOST_AT_ONCE: u32 = 1_000_000;
 
 impl<'a> ModelledLane<'a> {
     /// A lane for all threads of this cell, each of which draws its operations itself.
     pub fn new(clock: &'a dyn Clock, cell: &'a Cell, volume: &'a Volume, draws: Vec<Draw>) -> Self {
-        Self { clock, cell, volume, draws, under_way: BinaryHeap::new() }
+        Self { clock, cell, volume, draws, under_way: BinaryHeap::new(), at_once: 0 }
     }
 }
 
@@ -54,6 +59,12 @@ impl Lane for ModelledLane<'_> {
         for _ in 1..blocks {
             let io = Io { kind, offset: draw.next().offset, bytes: self.cell.block_bytes };
             done = done.max(self.volume.submit(now, io).at);
+        }
+        self.at_once = if done > now { 0 } else { self.at_once + 1 };
+        if self.at_once == MOST_AT_ONCE {
+            let message = "operations take no time on this hardware, so there is nothing to measure";
+            return Err(Error::new(ErrorKind::Usage, message)
+                .hint("give [data] limits or latencies of reads and of writes; docs/LAB.md shows more"));
         }
         self.under_way.push(Reverse((done, slot, next.writes)));
         Ok(())

@@ -14,6 +14,7 @@ Examples:
   plimsoll disk /data --suite log-write --json
   plimsoll disk /data --suite sqlio --factor 30 --size 8GiB
   plimsoll disk /data --suite ./my-cells.toml --repetitions 5
+  plimsoll disk 'lab:16 x azure-managed-disk/P30?columns=8' --sweep
 
 The test writes to a file of its own in PATH and removes it. It never writes to anything else.")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -21,7 +22,7 @@ pub struct Disk {
     /// What else is done with disks.
     #[command(subcommand)]
     pub action: Option<DiskAction>,
-    /// Folder on the disk to test.
+    /// Folder on the disk to test, or a modelled volume such as 'lab:16 x azure-managed-disk/P30'.
     #[arg(value_name = "PATH", required = true)]
     pub path: Option<PathBuf>,
     /// What to measure: quick, database, log-write, sqlio, sqlio-32k, sweep, or a file of your own ending in .toml, .fio (fio), .cmd or .bat (SQLIO).
@@ -46,7 +47,7 @@ pub struct Disk {
     /// Take about 20 s per repetition, for a first look.
     #[arg(long, conflicts_with = "factor")]
     pub short: bool,
-    /// Set a parameter: duration (of each cell), seed, or verify=yes to check what is read.
+    /// Set a parameter: duration (of each cell), seed, steady (rounds at most until a cell is steady), or verify=yes to check what is read.
     #[arg(long, value_name = "K=V")]
     pub set: Vec<String>,
     /// Campaign name. Other commands find and report runs by this name.
