@@ -22,10 +22,8 @@ const SECONDS: u32 = 4;
 const FILE_MIB: u32 = 1024;
 /// Our own mark is before what is read and written.
 const HEADER_MIB: u32 = 1;
-/// Ours gets at least what fio gets out of the disk...
-const RATE_BAR: f64 = 1.0;
-/// ... and an operation costs the process at most this part of what it costs fio.
-const CPU_BAR: f64 = 0.75;
+/// Files in memory.
+const MEMORY: &str = "/dev/shm";
 const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// What both do, in our words and in fio's.
@@ -33,40 +31,57 @@ struct Case {
     name: &'static str,
     ours: &'static str,
     fio: &'static [&'static str],
-    /// Alone, the client waits nearly all the time, and its CPU time is that of starting.
-    has_cpu_bar: bool,
+    /// The file is in memory, where nothing is past the page cache.
+    in_memory: bool,
+    /// Ours makes at least so many times as many operations as fio does...
+    rate_bar: f64,
+    /// ... and each costs the process at most this part of what it costs fio. Alone, the client waits nearly all the time, and its CPU time
+    /// is that of starting.
+    cpu_bar: Option<f64>,
 }
 
-const CASES: [Case; 5] = [
+/// On a disk, many at a time.
+const ON_DISK: Case = Case { name: "", ours: "", fio: &[], in_memory: false, rate_bar: 1.0, cpu_bar: Some(0.75) };
+
+const CASES: [Case; 6] = [
     Case {
         name: "random-read-8k-q32",
         ours: "operation = 'read'\nblock = '8KiB'\nqueue_depth = 32\n",
         fio: &["--rw=randread", "--bs=8k", "--iodepth=32"],
-        has_cpu_bar: true,
+        ..ON_DISK
     },
     Case {
         name: "random-write-8k-q32",
         ours: "operation = 'write'\nblock = '8KiB'\nqueue_depth = 32\n",
         fio: &["--rw=randwrite", "--bs=8k", "--iodepth=32"],
-        has_cpu_bar: true,
+        ..ON_DISK
     },
     Case {
         name: "sequential-read-256k-q8",
         ours: "operation = 'read'\naccess = 'sequential'\nblock = '256KiB'\nqueue_depth = 8\n",
         fio: &["--rw=read", "--bs=256k", "--iodepth=8"],
-        has_cpu_bar: true,
+        ..ON_DISK
     },
     Case {
         name: "sequential-write-64k-q8",
         ours: "operation = 'write'\naccess = 'sequential'\nblock = '64KiB'\nqueue_depth = 8\n",
         fio: &["--rw=write", "--bs=64k", "--iodepth=8"],
-        has_cpu_bar: true,
+        ..ON_DISK
     },
     Case {
         name: "durable-write-8k-q1",
         ours: "operation = 'write'\naccess = 'sequential'\nblock = '8KiB'\nsync = 'o_dsync'\n",
         fio: &["--rw=write", "--bs=8k", "--iodepth=1", "--sync=dsync"],
-        has_cpu_bar: false,
+        cpu_bar: None,
+        ..ON_DISK
+    },
+    Case {
+        name: "memory-read-8k-q32",
+        ours: "operation = 'read'\nblock = '8KiB'\nqueue_depth = 32\n",
+        fio: &["--rw=randread", "--bs=8k", "--iodepth=32", "--direct=0"],
+        in_memory: true,
+        rate_bar: 1.1,
+        cpu_bar: Some(0.9),
     },
 ];
 
@@ -140,12 +155,13 @@ pub fn bench(arguments: &[&str]) -> Outcome {
 }
 
 fn compare(options: &Options, program: &Path) -> Result<bool, String> {
-    let failed = |error: std::io::Error| format!("no folder can be made below {}: {error}", options.folder.display());
-    let folder = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(&options.folder).map_err(failed)?;
     let mut holds = true;
     for case in
         CASES.iter().filter(|case| options.cases.is_empty() || options.cases.iter().any(|name| name == case.name))
     {
+        let parent = if case.in_memory { Path::new(MEMORY) } else { &options.folder };
+        let failed = |error: std::io::Error| format!("no folder can be made below {}: {error}", parent.display());
+        let folder = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(parent).map_err(failed)?;
         let suite = folder.path().join(format!("{}.toml", case.name));
         let text =
             format!("name = '{}'\ntitle = 'Beside fio'\nfile = '{FILE_MIB}MiB'\n[[cell]]\n{}", case.name, case.ours);
@@ -154,7 +170,7 @@ fn compare(options: &Options, program: &Path) -> Result<bool, String> {
             options.pairs,
             |is_ours| {
                 if is_ours {
-                    ours(program, folder.path(), &suite, options.seconds)
+                    ours(program, folder.path(), &suite, (case, options.seconds))
                 } else {
                     fio(folder.path(), case, options.seconds)
                 }
@@ -183,20 +199,22 @@ fn judged(case: &Case, ours: &[Sample], theirs: &[Sample]) -> Option<(String, bo
     let rate = |sample: &Sample| Some(sample.operations_per_s);
     let cpu = |sample: &Sample| Some(sample.cpu_us);
     // A bar is the most that something may be, so the rate is held against it the other way round.
-    let slower = Ratio::of(&of(theirs, &rate)?, &of(ours, &rate)?)?.meets(1.0 / RATE_BAR);
-    let dearer = ratio(&cpu)?.meets(CPU_BAR);
+    let slower = Ratio::of(&of(theirs, &rate)?, &of(ours, &rate)?)?.meets(1.0 / case.rate_bar);
+    let cost = ratio(&cpu)?;
+    let dearer = case.cpu_bar.map(|bar| (bar, cost.meets(bar)));
     let mut text = format!(
-        "{}, {} pairs: {:.0}/s, {} of fio's, bar {RATE_BAR:.2}: {}; CPU {:.2} us, {} of fio's",
+        "{}, {} pairs: {:.0}/s, {} of fio's, bar {:.2}: {}; CPU {:.2} us, {} of fio's",
         case.name,
         ours.len(),
         median(ours, &rate)?,
         ratio(&rate)?.words(3),
+        case.rate_bar,
         slower.words(),
         median(ours, &cpu)?,
-        ratio(&cpu)?.words(3),
+        cost.words(3),
     );
-    if case.has_cpu_bar {
-        let _ = write!(text, ", bar {CPU_BAR:.2}: {}", dearer.words());
+    if let Some((bar, judgement)) = &dearer {
+        let _ = write!(text, ", bar {bar:.2}: {}", judgement.words());
     }
     for (place, percent) in PERCENTILES.iter().enumerate() {
         let time = |sample: &Sample| sample.latency_us[place];
@@ -205,14 +223,16 @@ fn judged(case: &Case, ours: &[Sample], theirs: &[Sample]) -> Option<(String, bo
         }
     }
     text.push('\n');
-    Some((text, slower != Judgement::Missed && (dearer != Judgement::Missed || !case.has_cpu_bar)))
+    let is_dear = dearer.is_some_and(|(_, judgement)| judgement == Judgement::Missed);
+    Some((text, slower != Judgement::Missed && !is_dear))
 }
 
 /// A run of ours. The file stays, so that both work on it.
-fn ours(program: &Path, folder: &Path, suite: &Path, seconds: u32) -> Result<Sample, String> {
+fn ours(program: &Path, folder: &Path, suite: &Path, (case, seconds): (&Case, u32)) -> Result<Sample, String> {
     let mut command = Command::new(program);
     command.arg("disk").arg(folder).arg("--suite").arg(suite);
     command.args(["--repetitions", "1", "--keep-file", "--json", "--quiet", "--engine", "uring"]);
+    command.args(case.in_memory.then_some("--buffered"));
     command.args(["--set", &format!("duration={seconds}s")]).arg("--store").arg(folder.join("runs.db"));
     let ended = measured(&mut command)?;
     let record = record(&ended.output)?;

@@ -269,7 +269,7 @@ impl Alone for Disk {
 }
 
 impl Disk {
-    /// Makes rounds of a cell until they are steady, where that is asked for. The cell that counts goes on without a pause.
+    /// Makes rounds of a cell until they are steady, where that is asked for. The cell that counts follows at once.
     fn settled(&self, keep: &mut Keep<'_>, parameters: &Parameters, plan: &CellPlan, number: u64) -> Result<CellPlan> {
         let most = parameters.count("steady");
         let mut rates = Vec::new();

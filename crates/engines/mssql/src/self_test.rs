@@ -33,7 +33,10 @@ impl MssqlSelfTest {
             // A server without such functions has said its names already.
             Err(_) => {}
         }
-        names.retain(|name| !name.trim().is_empty());
+        // What the server calls its product by is told; a server of that name has none of its own.
+        let product = server.description.version.to_lowercase();
+        let words: Vec<&str> = product.split(|c: char| !c.is_alphanumeric()).collect();
+        names.retain(|name| !name.trim().is_empty() && !words.contains(&name.to_lowercase().as_str()));
         names.sort_unstable();
         names.dedup();
         Ok(Self { control, edition: server.edition, names })

@@ -125,10 +125,21 @@ fn a_restore_comes_from_the_backup_before_it() {
     assert!(self::transfer(&self::script(), Product::Server).find_tools(Move::Copy).unwrap().is_empty());
     // Whose databases could not be known again, makes none either.
     for move_ in [Move::Copy, Move::Restore, Move::Import] {
-        let script = self::script().on("LEFT JOIN sys.master_files", [names(&[""])]);
-        let error = self::transfer(&script, Product::Server).find_tools(move_).unwrap_err();
-        assert!(error.kind == ErrorKind::Permission && error.message.contains("none is made"), "{error}");
-        assert!(error.hint.unwrap().contains("GRANT CREATE ANY DATABASE TO [ann]") && changes(&script).is_empty());
+        let refused = |is_administrator: i64| {
+            let script = self::script()
+                .on("LEFT JOIN sys.master_files", [names(&[""])])
+                .row("IS_SRVROLEMEMBER", &[BigInt(is_administrator)]);
+            let error = self::transfer(&script, Product::Server).find_tools(move_).unwrap_err();
+            assert!(error.message.contains("none is made") && changes(&script).is_empty(), "{error}");
+            (error.kind, error.hint.unwrap())
+        };
+        if move_ != Move::Restore {
+            let (kind, hint) = refused(0);
+            assert!(kind == ErrorKind::Permission && hint.contains("GRANT CREATE ANY DATABASE TO [ann]"), "{hint}");
+        }
+        // A grant changes nothing for who may do anything.
+        let (kind, hint) = refused(1);
+        assert!(kind == ErrorKind::Unsupported && hint.contains("to an administrator either"), "{hint}");
     }
     // One that is not found again is said to lie about.
     let lost =
