@@ -133,7 +133,7 @@ fn a_restore_comes_from_the_backup_before_it() {
             assert!(error.message.contains("none is made") && changes(&script).is_empty(), "{error}");
             (error.kind, error.hint.unwrap())
         };
-        if move_ != Move::Restore {
+        if move_ == Move::Import {
             let (kind, hint) = refused(0);
             assert!(kind == ErrorKind::Permission && hint.contains("GRANT CREATE ANY DATABASE TO [ann]"), "{hint}");
         }
