@@ -197,6 +197,15 @@ impl TestFile {
             return Err(Error::new(ErrorKind::Safety, message)
                 .hint("see who works in this folder; figures of this run are of another file's content"));
         }
+        // What was there before may have had another size; it was looked at when it was found.
+        let bytes = Mark::read(&self.file).map_or(self.bytes, |mark| mark.bytes);
+        let end = HEADER_BYTES.saturating_add(bytes);
+        if is_it && self.file.metadata().is_ok_and(|meta| meta.len() > end) {
+            self.stays = true;
+            let message = format!("somebody added to {} during the run, so it stays", self.path.display());
+            return Err(Error::new(ErrorKind::Safety, message)
+                .hint("see who works in this folder, and remove it when nobody needs it"));
+        }
         let has_moved = !is_it && self.file.metadata().is_ok_and(|meta| meta.nlink() > 0);
         if has_moved {
             let moved = format!("{} was moved during the run, and stays", self.path.display());

@@ -252,6 +252,16 @@ fn sqlite_reads_the_file_that_is_named_and_never_writes_to_it() {
     let writing = existing.replace("existing = true", "existing = true\nwrites = true");
     run(&scene, &definition(&scene, &writing), &scene.sqlite(), &["--allow-writes"]).failed(2, &["never written to"]);
     assert!(std::fs::read(&file).unwrap() == before);
+    // Of an empty file it would remove what lies beside it.
+    let empty = scene.path("empty.db");
+    std::fs::write(&empty, "").unwrap();
+    std::fs::write(scene.path("empty.db-wal"), "foreign").unwrap();
+    let target = format!("sqlite:{}", empty.display());
+    run(&scene, &definition(&scene, existing), &target, &[]).failed(4, &["empty.db is empty"]);
+    assert_eq!(std::fs::read_to_string(scene.path("empty.db-wal")).unwrap(), "foreign");
+    for name in ["empty.db", "empty.db-wal"] {
+        std::fs::remove_file(scene.path(name)).unwrap();
+    }
     // SQLite would wait for ever for somebody to write to it.
     let pipe = scene.path("data.db-journal");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

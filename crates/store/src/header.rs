@@ -2,8 +2,8 @@
 //! it to write what lies in `-wal` or `-journal` into it, and to remove them.
 
 use std::fs::{File, FileType};
-use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{BufReader, ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -18,6 +18,15 @@ const APPLICATION_ID_AT: usize = 68;
 /// First bytes of a journal that is to be played back, and where it has the pages that the file had before. Source: the same, section 3.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 const PAGES_BEFORE_AT: usize = 16;
+
+/// Where the header says whether the file uses a write-ahead log (2).
+const WRITE_VERSION_AT: usize = 18;
+/// First number of the index of a log (in the order of bytes of the machine), and of a log but for its last bit. Sources:
+/// sqlite.org/walformat.html, section 2.1; sqlite.org/fileformat2.html, section 4.1.
+const INDEX_VERSION: u32 = 3_007_000;
+const LOG_MAGIC: u32 = 0x377f_0682;
+const LOG_HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
 
 /// Looks whether SQLite may open this file as a store of ours: one that is there says that it is ours, and beside one that is to be made
 /// there is nothing.
@@ -69,11 +78,75 @@ pub(crate) fn look(path: &Path) -> Result<(), StoreError> {
     if read < header.len() || !header.starts_with(MAGIC) {
         return Err(StoreError::not_sqlite(&path));
     }
-    let id: [u8; 4] = std::array::from_fn(|at| header[APPLICATION_ID_AT + at]);
-    match i32::from_be_bytes(id) {
-        APPLICATION_ID => Ok(()),
-        other => Err(StoreError::foreign(&path, other)),
+    match id(&header) {
+        APPLICATION_ID => {}
+        other => return Err(StoreError::foreign(&path, other)),
     }
+    if path.metadata().is_ok_and(|there| there.nlink() > 1) {
+        // SQLite has a log for each name, and what is in one of them does not count under the other.
+        return Err(StoreError::in_the_way(&path, "has several names (hard links), under which runs would be lost"));
+    }
+    let is_ours = |name: &Path| {
+        let end = name.as_os_str().as_encoded_bytes();
+        if end.ends_with(b"-wal") {
+            return log_is_of(name, &header);
+        }
+        let mut start = [0; 4];
+        let read = beginning(name, &mut start)?;
+        // A store with a log has no journal; one that is about to get its log may have one.
+        let uses_log = header[WRITE_VERSION_AT] == 2;
+        let is_index = read == 0 || start == [0; 4] || u32::from_ne_bytes(start) == INDEX_VERSION;
+        Ok(if end.ends_with(b"-journal") { !uses_log } else { is_index })
+    };
+    for (name, _) in beside() {
+        if !is_ours(name)? {
+            return Err(StoreError::in_the_way(
+                name,
+                "is of another database, and SQLite would take it for the store's own",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The application id in a header.
+fn id(header: &[u8]) -> i32 {
+    let id: [u8; 4] = std::array::from_fn(|at| header.get(APPLICATION_ID_AT + at).copied().unwrap_or(0));
+    i32::from_be_bytes(id)
+}
+
+/// Whether a write-ahead log can be that of a store with this header: it is empty, or it has pages of the same size, and where the first
+/// page is in it, that page says that it is ours.
+fn log_is_of(path: &Path, header: &[u8; 100]) -> Result<bool, StoreError> {
+    let mut start = [0; LOG_HEADER_BYTES];
+    match beginning(path, &mut start)? {
+        // One that was begun and not yet written.
+        0 => return Ok(true),
+        LOG_HEADER_BYTES => {}
+        _ => return Ok(false),
+    }
+    let mut log = BufReader::new(File::open(path).map_err(StoreError::io(path))?);
+    log.read_exact(&mut start).map_err(StoreError::io(path))?;
+    let number = |from: usize| u32::from_be_bytes(std::array::from_fn(|at| start[from + at]));
+    let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u32::from(bytes),
+    };
+    if start == [0; LOG_HEADER_BYTES] {
+        return Ok(true);
+    }
+    if number(0) & !1 != LOG_MAGIC || number(8) != page_bytes {
+        return Ok(false);
+    }
+    let mut frame = vec![0; FRAME_HEADER_BYTES + page_bytes as usize];
+    while log.read_exact(&mut frame).is_ok() {
+        let is_first = frame[..4] == [0, 0, 0, 1];
+        let is_of_this_log = frame[8..16] == start[16..24];
+        if is_first && is_of_this_log && id(&frame[FRAME_HEADER_BYTES..]) != APPLICATION_ID {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The first bytes of a file, as many as there are; none of one that is not there.

@@ -216,6 +216,58 @@ fn a_store_is_not_made_where_somebodys_log_or_journal_lies() {
     drop(live);
 }
 
+/// Somebody's log or journal beside a store of ours would be played into it, and the runs would be gone.
+#[test]
+fn a_store_with_another_databases_files_beside_it_is_not_opened() {
+    let other = tempfile::tempdir().unwrap();
+    let live = unfinished(&other.path().join("a.db"));
+    let log = fs::read(other.path().join("a.db-wal")).unwrap();
+    let mut journal = vec![0_u8; 4096];
+    journal[..8].copy_from_slice(&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+    let notes = b"notes of somebody, longer than a header of a log has to be".to_vec();
+    for (end, content) in
+        [("-wal", &log), ("-wal", &notes), ("-shm", &notes), ("-journal", &notes), ("-journal", &journal)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        keep(&RunStore::open(&path).unwrap(), &finished("run-1")).unwrap();
+        fs::write(folder.path().join(format!("x.db{end}")), content).unwrap();
+        let before = all_of(folder.path());
+        for opened in [RunStore::open(&path), RunStore::open_to_read(&path), RunStore::open_unchanged(&path)] {
+            let said = opened.unwrap_err().to_string();
+            assert!(said.contains(&format!("x.db{end} is of another database")), "{said}");
+            assert_eq!(all_of(folder.path()), before);
+        }
+        fs::remove_file(folder.path().join(format!("x.db{end}"))).unwrap();
+        assert_eq!(RunStore::open(&path).unwrap().record("run-1").unwrap(), finished("run-1"));
+    }
+    drop(live);
+}
+
+#[test]
+fn a_store_with_two_names_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    drop(RunStore::open(&path).unwrap());
+    fs::hard_link(&path, folder.path().join("y.db")).unwrap();
+    let said = RunStore::open(folder.path().join("y.db")).unwrap_err().to_string();
+    assert!(said.contains("has several names"), "{said}");
+}
+
+/// The log of a store that was killed, with runs that are nowhere else, is its own.
+#[test]
+fn the_log_of_a_killed_store_is_read() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = RunStore::open(folder.path().join("x.db")).unwrap();
+    keep(&store, &finished("run-1")).unwrap();
+    for name in ["x.db", "x.db-wal"] {
+        fs::copy(folder.path().join(name), other.path().join(name)).unwrap();
+    }
+    assert!(fs::metadata(other.path().join("x.db-wal")).unwrap().len() > 1000);
+    let copy = RunStore::open_to_read(other.path().join("x.db")).unwrap();
+    assert_eq!(copy.record("run-1").unwrap(), finished("run-1"));
+}
+
 #[test]
 fn what_a_killed_maker_left_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();

@@ -186,6 +186,17 @@ fn what_somebody_added_to_or_named_as_well_is_not_ours_any_more() {
 }
 
 #[test]
+fn what_somebody_adds_during_the_run_stays() {
+    let folder = folder();
+    let (mut file, _) = make(&wanted(folder.path())).unwrap();
+    let path = file.path().to_owned();
+    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"my notes").unwrap();
+    assert_eq!(file.remove().unwrap_err().kind, ErrorKind::Safety);
+    drop(file);
+    assert!(fs::read(&path).unwrap().ends_with(b"my notes"));
+}
+
+#[test]
 fn a_size_that_nobody_chose_is_a_quarter_of_what_is_free_at_most() {
     let own = tempfile::tempdir().unwrap();
     let free = volume::free_bytes(own.path()).unwrap();

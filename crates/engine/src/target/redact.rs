@@ -197,11 +197,11 @@ pub fn mask_urls(text: &str) -> String {
 /// written, so all that follows a word for a secret and a sign behind it is hidden.
 pub fn mask_name(text: &str) -> String {
     let masked = mask_urls(text);
-    let is_sign = |c: char| matches!(c, '=' | ':');
-    let secret = masked.char_indices().find(|(at, sign)| {
+    let mut signs = masked.match_indices(['=', ':']);
+    let secret = signs.find(|(at, _)| {
         let before = masked[..*at].trim_end_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
         let word = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next().unwrap_or_default();
-        is_sign(*sign) && SECRET_WORDS.iter().any(|secret| word.to_lowercase().contains(secret))
+        SECRET_WORDS.iter().any(|secret| word.to_lowercase().contains(secret))
     });
     secret.map_or_else(|| masked.clone(), |(at, _)| format!("{}{HIDDEN}", &masked[..=at]))
 }

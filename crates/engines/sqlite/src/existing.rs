@@ -22,6 +22,12 @@ pub(super) fn refuse_writes(access: RequestAccess) -> Result<()> {
 }
 
 pub(super) fn attach(connection: &Connection, file: &Path) -> Result<()> {
+    let empty = file.metadata().is_ok_and(|there| there.is_file() && there.len() == 0);
+    if empty {
+        // SQLite would remove what lies beside it.
+        let text = format!("{} is empty, so it has no tables to make requests of", file.display());
+        return Err(Error::new(ErrorKind::Missing, text).hint("name a database, or leave out 'existing = true'"));
+    }
     if !file.is_file() {
         let text = format!("{} does not exist, so it has no tables to make requests of", file.display());
         return Err(
