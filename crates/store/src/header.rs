@@ -1,10 +1,12 @@
 //! Whose a file is, by its header and by what lies beside it, before SQLite opens it. SQLite belongs to nobody: to open a file is enough for
 //! it to write what lies in `-wal` or `-journal` into it, and to remove them.
 
+use std::collections::BTreeMap;
 use std::fs::{File, FileType};
 use std::io::{BufReader, ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::OFlags;
 
@@ -33,7 +35,42 @@ const FRAME_HEADER_BYTES: usize = 24;
 ///
 /// # Errors
 /// [`StoreError::NotAStore`] with what is in the way, and those of the file system.
-pub(crate) fn look(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn look(path: &Path) -> Result<Open, StoreError> {
+    // Held to the end, so that of several threads one looks.
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = path.metadata().ok().map(|there| (there.dev(), there.ino()));
+    if file.is_none_or(|file| !open.contains_key(&file)) {
+        look_closely(path)?;
+    }
+    if let Some(file) = file {
+        *open.entry(file).or_default() += 1;
+    }
+    Ok(Open(file))
+}
+
+/// Device and number of each store that this process has open, and how often. It looks into none of these: who closes a file gives up the
+/// locks that SQLite holds on it in the same process (fcntl(2)).
+static OPEN: Mutex<BTreeMap<(u64, u64), u32>> = Mutex::new(BTreeMap::new());
+
+/// A store counts as open as long as this lives, which has to be longer than its connections.
+#[derive(Debug)]
+pub(crate) struct Open(Option<(u64, u64)>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = self.0
+            && let Some(times) = open.get_mut(&file)
+        {
+            *times -= 1;
+            if *times == 0 {
+                open.remove(&file);
+            }
+        }
+    }
+}
+
+fn look_closely(path: &Path) -> Result<(), StoreError> {
     // SQLite has its files beside the one that a link leads to.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let kind = path.symlink_metadata().map(|there| there.file_type());

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::header::Open;
 use crate::schema::{self, Owner};
 use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, summary};
 
@@ -29,6 +30,8 @@ pub struct RunStore {
     address: Address,
     /// Device and number of the file that was opened.
     file: Option<(u64, u64)>,
+    /// Falls after the connections.
+    _open: Open,
 }
 
 /// Device and number of a file; `None` where there is none.
@@ -59,15 +62,16 @@ struct Opened {
     connection: Connection,
     owner: Owner,
     address: Address,
+    open: Open,
 }
 
 impl Opened {
     fn new(path: &Path, address: Address) -> Result<Self, StoreError> {
-        header::look(path)?;
+        let open = header::look(path)?;
         let failed = StoreError::sqlite(path);
         let connection = address.connect().map_err(&failed)?;
         let owner = schema::owner(&connection).map_err(failed)?;
-        Ok(Self { connection, owner, address })
+        Ok(Self { connection, owner, address, open })
     }
 
     /// The store, if the file is ours and of no newer release.
@@ -81,6 +85,7 @@ impl Opened {
                 readers: Mutex::default(),
                 address: self.address,
                 file: file_at(path),
+                _open: self.open,
             }),
         }
     }
@@ -122,7 +127,7 @@ impl RunStore {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(&path))?;
         }
-        header::look(&path)?;
+        drop(header::look(&path)?);
         // SQLite would let everybody read it. One that is there keeps its rights, and what else is wrong SQLite finds out.
         if path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             make(&path)?;

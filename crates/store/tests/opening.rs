@@ -377,3 +377,23 @@ fn a_note_is_on_disk_until_it_is_dropped() {
     store.forget_intent("here", "a").unwrap();
     assert_eq!(RunStore::open(&path).unwrap().intent("here", "a").unwrap(), None);
 }
+
+/// Who opens a store that this process has open must not take the locks away that SQLite holds on it.
+#[test]
+fn a_store_that_is_opened_twice_keeps_its_locks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let store = RunStore::open(&path).unwrap();
+    let write = |store: &RunStore, name: &str, at: u32| {
+        keep(store, &begun(&format!("{name}-{at}"))).unwrap();
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..200).for_each(|at| write(&store, "a", at)));
+        scope.spawn(|| (0..200).for_each(|_| drop(RunStore::open_to_read(&path).unwrap())));
+        scope.spawn(|| (0..200).for_each(|at| write(&RunStore::open(&path).unwrap(), "b", at)));
+    });
+    assert_eq!(store.summaries(&Filter::default()).unwrap().len(), 400);
+    let sound: String =
+        Connection::open(&path).unwrap().pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();
+    assert_eq!(sound, "ok");
+}
