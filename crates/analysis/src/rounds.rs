@@ -1,6 +1,6 @@
 //! When rounds of the same work have reached a steady state, by the rule of the Storage Networking Industry Association (its definition of
-//! steady state in the Solid State Storage Performance Test Specification): over a window of five rounds the values lie within 20 % of their mean, and the
-//! line that fits them best moves by no more than 10 % of it.
+//! steady state in the Solid State Storage Performance Test Specification): over a window of five rounds the values lie within 20 % of
+//! their mean, and the line that fits them best moves by no more than 10 % of it.
 
 /// Rounds that are looked at together.
 pub const WINDOW: usize = 5;
@@ -26,11 +26,6 @@ pub fn is_steady(values: &[f64]) -> bool {
     let squares: f64 = (0..WINDOW).map(|at| place(at).powi(2)).sum();
     let moved = (products / squares).abs() * (WINDOW - 1) as f64;
     high - low <= MOST_RANGE * mean && moved <= MOST_SLOPE * mean
-}
-
-/// The first round with which a window of steady ones ends; `None` if there is none.
-pub fn steady_after(values: &[f64]) -> Option<usize> {
-    (WINDOW..=values.len()).find(|rounds| is_steady(&values[..*rounds]))
 }
 
 #[cfg(test)]
@@ -62,7 +57,7 @@ mod tests {
             let at = |round: usize| 1.0 + (fresh - 1.0) * (-(round as f64) / rounds).exp();
             let values: Vec<f64> =
                 (0..40).map(|round| level * at(round) * (1.0 + noise * (2.0 * random() - 1.0))).collect();
-            let found = steady_after(&values).unwrap();
+            let found = (WINDOW..=values.len()).find(|rounds| is_steady(&values[..*rounds])).unwrap();
             // Over a window the slowest falls come down by half of what is left, and the rule lets them fall by a tenth, noise apart. So the
             // window begins within 40 % of the level, and it ends not long after the fall has.
             let begun = at(found - WINDOW);

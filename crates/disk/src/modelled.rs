@@ -22,7 +22,6 @@ pub const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     target: String,
-    spec: Spec,
     promise: Promise,
     seed: u64,
 }
@@ -63,7 +62,7 @@ impl Model {
             purchase.disks = format!("{name}{query}");
             bought::promise(&purchase, file_bytes)?
         };
-        let model = Self { target: target.to_owned(), spec: promise.spec.clone(), promise, seed };
+        let model = Self { target: target.to_owned(), promise, seed };
         model.holds(file_bytes)?;
         Ok(model)
     }
@@ -75,10 +74,11 @@ impl Model {
 
     /// Whether the file fits on it.
     fn holds(&self, file_bytes: u64) -> Result<()> {
-        let disks = &self.spec.device(Role::Data).volume.disks;
+        let disks = &self.promise.spec.device(Role::Data).volume.disks;
         let room = disks.iter().map(|disk| disk.bytes).sum::<Option<u64>>();
         let is_blob = disks.iter().any(|disk| disk.blob.is_some());
-        if is_blob && !Machine::new(&self.spec, self.seed).resize(Moment::default(), self.device(), file_bytes) {
+        if is_blob && !Machine::new(&self.promise.spec, self.seed).resize(Moment::default(), self.device(), file_bytes)
+        {
             return Err(usage(format!("no tier of these blobs holds a file of {}", format_bytes(file_bytes))));
         }
         match room.filter(|room| *room < file_bytes) {
@@ -92,7 +92,7 @@ impl Model {
     }
 
     fn device(&self) -> plimsoll_hardware::DeviceId {
-        self.spec.device_for(Role::Data)
+        self.promise.spec.device_for(Role::Data)
     }
 
     /// The volume as the target of a run.
@@ -100,7 +100,7 @@ impl Model {
         let isolation = WeakIsolation::NoEffect("a volume isolates nothing".to_owned());
         Description {
             embedded: true,
-            settings: [("hardware".to_owned(), self.spec.name.clone())].into(),
+            settings: [("hardware".to_owned(), self.promise.spec.name.clone())].into(),
             warnings: vec!["the volume is modelled: the figures are those of its model, not of any disk".to_owned()],
             fingerprint: self.target.clone(),
             ..Description::new("volume", "modelled".to_owned(), 4096, isolation)
@@ -110,7 +110,7 @@ impl Model {
 
     /// The volume at work, with a file of so many bytes on it.
     pub fn at_work(&self, file_bytes: u64) -> Volume {
-        let mut machine = Machine::new(&self.spec, self.seed);
+        let mut machine = Machine::new(&self.promise.spec, self.seed);
         let device = self.device();
         // It was looked at before that a tier holds it.
         machine.resize(Moment::default(), device, file_bytes);
