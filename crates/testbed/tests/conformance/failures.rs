@@ -59,11 +59,16 @@ pub fn a_lost_server_is_known_and_a_lease_comes_back(bed: &dyn Bed) {
     // What was committed is there, and nothing of what was not.
     let mut session = bench.database.session(&bench.workspace, &bench.workspace).unwrap();
     assert_eq!(read_table(session.as_mut(), &dense()), loaded);
-    // While a lease is lost, others may remove its place.
-    server.kill();
-    server.restart();
-    assert!(other.remove(&bench.workspace).unwrap());
-    assert_eq!(bench.lease.renew().unwrap_err().kind, ErrorKind::Missing);
+    // While a lease is lost others may remove its place, unless whoever looks after it was faster and has it again.
+    let was_removed = (0..9).any(|_| {
+        server.kill();
+        server.restart();
+        let was_removed = other.remove(&bench.workspace).unwrap();
+        let renewed = bench.lease.renew().map_err(|error| error.kind);
+        assert_eq!(renewed, if was_removed { Err(ErrorKind::Missing) } else { Ok(()) });
+        was_removed
+    });
+    assert!(was_removed);
 }
 
 /// Renews a lease after a restart.
