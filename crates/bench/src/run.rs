@@ -17,7 +17,7 @@ use plimsoll_engine::{ClaimMode, Database, Description, Error, ErrorKind, Lease,
 use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
-use self::place::{ANSWER_PATIENCE, give_back, guard_space, remove_leftovers, remove_own};
+use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own};
 use self::record::{failure, left_behind, may_stay, new_record};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
@@ -69,15 +69,21 @@ pub fn execute<'a>(
         // If it can't be kept now, the end says so.
         let _ = log.tell(Kind::Finished(Box::new(head(&so_far))));
     }
+    // A run that could not even begin has made nothing.
+    let has_begun = outcome.is_ok() || !record.repetitions.is_empty();
     let removed = match on.database {
-        Some(database) => {
-            Workspace::run(&record.run_id).and_then(|workspace| remove_own(database, &workspace, interrupt))
-        }
+        Some(database) => Workspace::run(&record.run_id).and_then(|workspace| {
+            if has_begun && is_gone(database, &workspace, interrupt) {
+                record.warnings.push(format!(
+                    "{workspace} was not at the target any more at the end: somebody moved, renamed or removed it; what was moved or \
+                     renamed stays, as plimsoll does not know its new name"
+                ));
+            }
+            remove_own(database, &workspace, interrupt)
+        }),
         None => Ok(()),
     };
     drop(pulse);
-    // A run that could not even begin has made nothing.
-    let has_begun = outcome.is_ok() || !record.repetitions.is_empty();
     if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));

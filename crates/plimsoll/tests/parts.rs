@@ -75,6 +75,19 @@ fn of_postgresql() {
     interrupted(&scene, &target);
 }
 
+/// A schema that somebody renames during a run has no name of ours any more: it stays, and the run says so.
+#[test]
+fn a_schema_that_is_renamed_is_told() {
+    let (scene, server) = (Scene::new(), Postgres::builder().start().unwrap());
+    let target = server.socket_url("postgres");
+    let rename = "DO $$ BEGIN IF current_schema() LIKE 'plimsoll%' THEN \
+                  EXECUTE format('ALTER SCHEMA %I RENAME TO elsewhere', current_schema()); END IF; END $$";
+    let file = definition(&scene, &["CREATE TABLE t (id int)"], &[rename]);
+    let ran = scene.say(&[&["run", &file, "--target", &target], &RUN[..]].concat());
+    assert!(ran.out.contains("was not at the target any more at the end"), "{ran:#?}");
+    assert_eq!(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'elsewhere'").unwrap().trim(), "1");
+}
+
 #[test]
 fn of_mariadb() {
     let (scene, server) = (Scene::new(), MariaDb::builder().start().unwrap());

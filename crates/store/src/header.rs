@@ -38,7 +38,7 @@ const FRAME_HEADER_BYTES: usize = 24;
 pub(crate) fn look(path: &Path) -> Result<Open, StoreError> {
     // Held to the end, so that of several threads one looks.
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = path.metadata().ok().map(|there| (there.dev(), there.ino()));
+    let file = file_at(path);
     if file.is_none_or(|file| !open.contains_key(&file)) {
         look_closely(path)?;
     }
@@ -81,15 +81,13 @@ fn look_closely(path: &Path) -> Result<(), StoreError> {
     {
         return Err(StoreError::no_file(&path, kind));
     }
-    let beside = ["-journal", "-wal", "-shm"].map(|end| {
-        let mut name = path.clone().into_os_string();
-        name.push(end);
-        let name = PathBuf::from(name);
+    let all = ["-journal", "-wal", "-shm"].map(|end| {
+        let name = beside(&path, end);
         let kind: Option<FileType> = name.symlink_metadata().ok().map(|there| there.file_type());
         (name, kind)
     });
-    let beside = || beside.iter().filter_map(|(name, kind)| Some((name, (*kind)?)));
-    if let Some((name, _)) = beside().find(|(_, kind)| !kind.is_file()) {
+    let there = || all.iter().filter_map(|(name, kind)| Some((name, (*kind)?)));
+    if let Some((name, _)) = there().find(|(_, kind)| !kind.is_file()) {
         return Err(StoreError::in_the_way(name, "is no file, and SQLite would use it for the store"));
     }
     let mut header = [0; 100];
@@ -105,7 +103,7 @@ fn look_closely(path: &Path) -> Result<(), StoreError> {
                 || start[..8] != JOURNAL_MAGIC
                 || pages
         };
-        let Some((name, _)) = beside().find(|(name, _)| holds(name)) else { return Ok(()) };
+        let Some((name, _)) = there().find(|(name, _)| holds(name)) else { return Ok(()) };
         // Another process may have made the store meanwhile.
         read = beginning(&path, &mut header)?;
         if read == 0 {
@@ -135,7 +133,7 @@ fn look_closely(path: &Path) -> Result<(), StoreError> {
         let is_index = read == 0 || start == [0; 4] || u32::from_ne_bytes(start) == INDEX_VERSION;
         Ok(if end.ends_with(b"-journal") { !uses_log } else { is_index })
     };
-    for (name, _) in beside() {
+    for (name, _) in there() {
         if !is_ours(name)? {
             return Err(StoreError::in_the_way(
                 name,
@@ -144,6 +142,18 @@ fn look_closely(path: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Device and number of a file; `None` where there is none.
+pub(crate) fn file_at(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|there| (there.dev(), there.ino()))
+}
+
+/// What SQLite has beside a file, which is not reached by a link.
+pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(end);
+    name.into()
 }
 
 /// The application id in a header.

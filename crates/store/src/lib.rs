@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod header;
 mod intents;
+mod making;
 mod schema;
 mod sqlite;
 mod summary;

@@ -109,7 +109,10 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// Another process writes one point at a time, which takes milliseconds; a merge of thousands of runs takes seconds.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who waited so long in vain waits no longer than this for the next change.
+pub(crate) const LITTLE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The owner of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +144,7 @@ pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
 
 /// Settings that write nothing, made before the file is looked at.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.busy_timeout(PATIENCE)?;
     // A store may come from another user: its schema must not be able to call functions with side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     // A finished point is on disk before the call returns: NORMAL would lose the last ones with the power.

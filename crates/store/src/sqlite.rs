@@ -2,18 +2,19 @@
 //! reader has its own, and neither waits for the other.
 
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::header::Open;
+use crate::header::{Open, file_at};
 use crate::schema::{self, Owner};
-use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, summary};
+use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, making, summary};
 
 /// Runs or events that are read at a time where there may be many.
 const PAGE: u32 = 1000;
@@ -28,15 +29,18 @@ pub struct RunStore {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     address: Address,
-    /// Device and number of the file that was opened.
+    /// Device and number of the file that was opened, and of its log where we write one.
     file: Option<(u64, u64)>,
+    log: Option<(u64, u64)>,
+    /// Another process was waited for in vain, and is not waited for as long again.
+    was_busy: AtomicBool,
     /// Falls after the connections.
     _open: Open,
 }
 
-/// Device and number of a file; `None` where there is none.
-fn file_at(path: &Path) -> Option<(u64, u64)> {
-    path.metadata().ok().map(|there| (there.dev(), there.ino()))
+/// Where SQLite has the log of a store: beside the file that a link leads to.
+fn log_of(path: &Path) -> PathBuf {
+    header::beside(&path.canonicalize().unwrap_or_else(|_| path.to_owned()), "-wal")
 }
 
 #[derive(Debug, Clone)]
@@ -85,29 +89,11 @@ impl Opened {
                 readers: Mutex::default(),
                 address: self.address,
                 file: file_at(path),
+                log: None,
+                was_busy: AtomicBool::new(false),
                 _open: self.open,
             }),
         }
-    }
-}
-
-/// Makes a store for its owner alone, which has its name when it is complete: nobody ever finds half of one.
-fn make(path: &Path) -> Result<(), StoreError> {
-    if path.is_symlink() {
-        // A link that leads nowhere is followed, as SQLite follows it.
-        let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-        return Ok(());
-    }
-    let failed = StoreError::sqlite(path);
-    let image = schema::image().map_err(&failed)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let io = StoreError::io(path);
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(&io)?;
-    file.write_all(&image).and_then(|()| file.as_file().sync_all()).map_err(&io)?;
-    match file.persist_noclobber(path) {
-        // Another process was faster.
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => made.map(drop).map_err(|error| io(error.error)),
     }
 }
 
@@ -128,10 +114,8 @@ impl RunStore {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(&path))?;
         }
         drop(header::look(&path)?);
-        // SQLite would let everybody read it. One that is there keeps its rights, and what else is wrong SQLite finds out.
-        if path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            make(&path)?;
-        }
+        // SQLite would let everybody read it. One that is there keeps its rights.
+        making::make_if_missing(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Opened::new(&path, Address::new(&path, flags))?.store(&path)?;
         store.address = Address::new(&path, OpenFlags::SQLITE_OPEN_READ_WRITE);
@@ -196,9 +180,7 @@ impl RunStore {
     /// A store beside which we may make no files, as SQLite does for a log even to read. Where another process's log lies beside it, that
     /// is read too; where there is none, no process writes, and the file stays as it is.
     fn unchanging(path: &Path) -> Option<Opened> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let has_log = Path::new(&log).metadata().is_ok_and(|log| log.len() > 0);
+        let has_log = log_of(path).metadata().is_ok_and(|log| log.len() > 0);
         let name = if has_log { path.to_owned() } else { immutable(path) };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         Opened::new(path, Address::new(&name, flags)).ok()
@@ -207,7 +189,10 @@ impl RunStore {
     fn migrate(mut self) -> Result<Self, StoreError> {
         let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
         match schema::migrate(writer) {
-            Ok(()) => Ok(self),
+            Ok(()) => {
+                self.log = file_at(&log_of(&self.path));
+                Ok(self)
+            }
             // A step that can't be made: what is there is not what the version says.
             Err(error) if is_of_the_text(&error) => Err(StoreError::mismatched(&self.path)),
             Err(error) => Err(StoreError::sqlite(&self.path)(error)),
@@ -223,7 +208,11 @@ impl RunStore {
     fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let failed = StoreError::sqlite(&self.path);
         let mut writer = lock(&self.writer);
-        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        let patience = if self.was_busy.load(Ordering::Relaxed) { schema::LITTLE_PATIENCE } else { schema::PATIENCE };
+        writer.busy_timeout(patience).map_err(&failed)?;
+        let begun = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed);
+        self.was_busy.store(matches!(begun, Err(StoreError::Busy(_))), Ordering::Relaxed);
+        let transaction = begun?;
         let result = work(&transaction)?;
         transaction.commit().map_err(failed)?;
         Ok(result)
@@ -262,7 +251,16 @@ impl RunStore {
         }
         let kept = self.change(|transaction| events::append(transaction, &self.path, &rows));
         // What is written to a file that nobody will open any more is lost.
-        if file_at(&self.path) == self.file { kept } else { Err(StoreError::moved(&self.path)) }
+        if file_at(&self.path) != self.file {
+            return Err(StoreError::moved(&self.path));
+        }
+        let log = log_of(&self.path);
+        if self.log.is_some() && file_at(&log) != self.log {
+            // The store itself takes what the log has for as long as we have that open.
+            let _ = lock(&self.writer).query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+            return Err(StoreError::moved(&log));
+        }
+        kept
     }
 
     /// The record of a run, by its id, by a beginning of it that no other run has, or by [`LATEST`](crate::LATEST).
@@ -369,4 +367,31 @@ fn immutable(path: &Path) -> PathBuf {
         other => format!("%{other:02X}"),
     });
     PathBuf::from(format!("file:{}?immutable=1", encoded.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waited_in_vain_does_not_wait_as_long_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let store = RunStore::open(&path).unwrap();
+        let other = Connection::open(&path).unwrap();
+        let patience = || lock(&store.writer).pragma_query_value(None, "busy_timeout", |row| row.get(0));
+        let change = || store.change(|_| Ok(()));
+        change().unwrap();
+        assert_eq!(patience(), Ok(10_000));
+        // As after a wait of so long.
+        store.was_busy.store(true, Ordering::Relaxed);
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert!(matches!(change(), Err(StoreError::Busy(_))));
+        assert_eq!(patience(), Ok(500));
+        assert!(store.was_busy.load(Ordering::Relaxed));
+        other.execute_batch("ROLLBACK").unwrap();
+        change().unwrap();
+        change().unwrap();
+        assert_eq!(patience(), Ok(10_000));
+    }
 }

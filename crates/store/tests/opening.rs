@@ -6,7 +6,7 @@ mod common;
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use common::{begun, finished, keep};
@@ -280,6 +280,50 @@ fn what_a_killed_maker_left_is_made_anew() {
     fs::write(&path, "").unwrap();
     RunStore::open(&path).unwrap();
     assert_eq!(&fs::read(&path).unwrap()[68..72], b"PLIM");
+}
+
+#[test]
+fn an_empty_file_becomes_a_store_with_its_rights_by_one_of_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("x.db", folder.path().join("link.db")).unwrap();
+    std::thread::scope(|scope| {
+        for (number, name) in ["x.db", "link.db"].repeat(8).into_iter().enumerate() {
+            let path = folder.path().join(name);
+            scope.spawn(move || keep(&RunStore::open(path).unwrap(), &begun(&format!("run-{number}"))).unwrap());
+        }
+    });
+    assert_eq!(RunStore::open(&path).unwrap().summaries(&Filter::default()).unwrap().len(), 16);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(folder.path().join("link.db").is_symlink());
+    assert_eq!(all_of(folder.path()).len(), 2);
+}
+
+/// A user who has the file locked for the time of a run (`flock FILE plimsoll run ...`) does not wait for himself.
+#[test]
+fn an_empty_file_that_is_locked_becomes_a_store_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let locked = fs::File::create(&path).unwrap();
+    rustix::fs::flock(&locked, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    keep(&RunStore::open(&path).unwrap(), &finished("run-1")).unwrap();
+    assert_eq!(RunStore::open(&path).unwrap().record("run-1").unwrap(), finished("run-1"));
+}
+
+#[test]
+fn a_log_that_is_taken_away_ends_the_run_and_the_store_has_what_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let store = RunStore::open(&path).unwrap();
+    keep(&store, &finished("run-1")).unwrap();
+    fs::remove_file(folder.path().join("x.db-wal")).unwrap();
+    let said = keep(&store, &finished("run-2")).unwrap_err().to_string();
+    assert!(said.contains("x.db-wal was moved, removed or replaced"), "{said}");
+    drop(store);
+    let runs = RunStore::open(&path).unwrap().summaries(&Filter::default()).unwrap();
+    assert_eq!(runs.len(), 2, "{runs:?}");
 }
 
 #[test]

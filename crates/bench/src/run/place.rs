@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_engine::{Database, Error, ErrorKind, Lease, Result, Workspace, WorkspaceKind};
+use plimsoll_engine::{Database, Error, ErrorKind, Lease, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_measurement::units;
 
 use super::plan::Plan;
@@ -27,6 +27,12 @@ pub fn remove_own(database: &dyn Database, workspace: &Workspace, interrupt: &In
     // A line that we broke ourselves is not the server's doing.
     let is_ours = |error: &Error| interrupt.is_over() && matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect);
     remove_leaseless(database, workspace).map_err(|error| if is_ours(&error) { unwaited() } else { error })
+}
+
+/// Whether nothing of the run's own place is found at the end, as somebody moved, renamed or removed it.
+pub(super) fn is_gone(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> bool {
+    let is_there = |all: Vec<WorkspaceStatus>| all.iter().any(|status| status.workspace == *workspace);
+    !interrupt.is_silent() && database.workspaces().is_ok_and(|all| !is_there(all))
 }
 
 fn remove_leaseless(database: &dyn Database, workspace: &Workspace) -> Result<()> {

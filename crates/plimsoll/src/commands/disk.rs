@@ -135,6 +135,9 @@ fn find(name: &str, printer: &Printer) -> Result<Suite, Failure> {
     Ok(own)
 }
 
+/// Lines of a foreign file that are named one by one because they are not understood.
+const MOST_LEFT_OUT: usize = 20;
+
 /// A job file of fio or a script of SQLIO as a suite. What it asks for and a suite doesn't do is told.
 fn translated(name: &str, text: &str, printer: &Printer) -> Result<String, Failure> {
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
@@ -146,8 +149,11 @@ fn translated(name: &str, text: &str, printer: &Printer) -> Result<String, Failu
     let made = foreign::translate(name, text, &beside).map_err(|problem| {
         Failure::usage(problem).hint("docs/DISKS.md lists what is read of files of fio and SQLIO")
     })?;
-    for sentence in &made.left_out {
+    for sentence in made.left_out.iter().take(MOST_LEFT_OUT) {
         printer.remark(sentence);
+    }
+    if let Some(more) = made.left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
+        printer.remark(&format!("{more} more lines are not understood"));
     }
     Ok(made.text)
 }
