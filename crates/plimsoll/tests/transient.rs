@@ -6,7 +6,8 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,11 @@ fn mark_of(request: &Request) -> String {
         _ => None,
     });
     plimsoll_engine::Mark::new(named.unwrap()).to_string()
+}
+
+/// Whoever takes the lease again has to find the schema of the run with its mark.
+fn asks_for_owner(request: &Request) -> bool {
+    request.sql().contains("sys.extended_properties") && request.sql().contains("GROUP BY")
 }
 
 #[test]
@@ -144,10 +150,7 @@ fn a_failover_leaves_a_gap() {
             if is_within(*failover, 3) {
                 return Reply(vec![Outcome::CutAfter(0), Outcome::Done]);
             }
-            // Whoever takes the lease again finds the schema of the run with its mark.
-            let asks_for_owner =
-                request.sql().contains("sys.extended_properties") && request.sql().contains("GROUP BY");
-            if failover.is_some() && asks_for_owner {
+            if failover.is_some() && asks_for_owner(request) {
                 return answers::one(vec![Datum::from(mark_of(request).as_str())]);
             }
             drop(failover);
@@ -184,4 +187,55 @@ fn a_load_that_is_throttled_ends_the_run() {
     said.failed(7, &["The service is currently busy", "error 40501", "lower rate"]);
     assert_eq!(record["error"]["kind"], "connection-lost", "{record}");
     assert!(warning(&record, "throttled: ").contains("1 statement refused, by error 40501: 1"));
+}
+
+/// An administrator ends the session of the lease, or a firewall forgets it: it is taken again while all others work on.
+#[test]
+fn a_lease_whose_session_alone_is_lost_is_taken_again_and_told() {
+    let scene = Scene::new();
+    let looks = AtomicUsize::new(0);
+    let server = TdsServer::builder().tables(|_| Some(answers::family())).forgets().start(move |request, _| {
+        if request.sql() == "SELECT 1" && looks.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Reply(vec![Outcome::CutAfter(0), Outcome::Done]);
+        }
+        if looks.load(Ordering::SeqCst) > 0 && asks_for_owner(request) {
+            return answers::one(vec![Datum::from(mark_of(request).as_str())]);
+        }
+        answers::working(request)
+    });
+    let (said, record) = run(&scene, &server.unwrap(), "direct-select", 15);
+    assert_eq!(said.code, 0, "{said:#?}");
+    warning(&record, "the server ended the session with this run's lease, which was taken again");
+    assert!(record["repetitions"][0]["seconds"]["errors_by_class"]["connection-lost"].is_null(), "{record}");
+}
+
+/// After Ctrl-C a server that answers nobody any more is not waited for.
+#[test]
+fn a_server_that_hangs_is_left_after_an_interrupt() {
+    let scene = Scene::new();
+    let (hangs, works) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (is_hanging, at_work) = (Arc::clone(&hangs), Arc::clone(&works));
+    let server = TdsServer::builder().tables(|_| Some(answers::family())).forgets().start(move |request, _| {
+        while is_hanging.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        at_work.fetch_or(answers::is_point_select(request), Ordering::SeqCst);
+        answers::working(request)
+    });
+    let target = format!("mssql://ann@localhost:{}/sales?encrypt=false", server.unwrap().port());
+    let words =
+        ["run", "direct-select", "--json", "--set", "volume=1MiB", "--set", "duration=10m", "--target", &target];
+    let mut command = scene.command(&words);
+    command.env("PLIMSOLL_PASSWORD", "planted").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    common::wait_until(|| works.load(Ordering::SeqCst));
+    hangs.store(true, Ordering::SeqCst);
+    let interrupted = Instant::now();
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 130, "{said:#?}");
+    // A lock of the server's would be waited for a minute, a question thirty times the time-out.
+    assert!(interrupted.elapsed() < Duration::from_secs(45), "{:?}", interrupted.elapsed());
+    assert!(said.err.contains("plimsoll clean"), "{said:#?}");
+    hangs.store(false, Ordering::SeqCst);
 }
