@@ -316,7 +316,8 @@ fn document(rows: &[Row<'_>], pairs: u32, seconds: u32) -> String {
 const BEGIN: &str = "<!-- measured -->\n";
 const END: &str = "<!-- end of measured -->\n";
 
-fn replace_section(path: &Path, section: &str) -> Result<(), String> {
+/// Puts a section between the marks of a document.
+pub fn replace_section(path: &Path, section: &str) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(said)?;
     let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));

@@ -8,6 +8,7 @@ mod fuzz;
 mod generators;
 mod grammar;
 mod induced;
+mod matrix;
 mod package;
 mod pairs;
 mod quiet;
@@ -61,6 +62,9 @@ The tasks of the repository.
                                     causes that are induced on real servers, with controls, and whether verdicts name them; needs
                                     root; a later call goes on with what was not tried; --busy with builds beside it;
                                     --tables shows what is known
+  cargo xtask matrix [--program FILE] [--write] [NAME,...]
+                                    every test on every server, short and once, and requests against the server's own counts;
+                                    --write puts the tables into docs/ENGINES.md
   cargo xtask sampling [--program FILE]
                                     what looking at a server once a second costs its throughput, in interleaved pairs
   cargo xtask help                  this text
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         ["sessions"] => sessions::sessions(),
         ["stall"] => stall::stall(),
         ["induced", rest @ ..] => induced::induced(rest),
+        ["matrix", rest @ ..] => matrix::matrix(rest),
         ["sampling", rest @ ..] => sampling::sampling(rest),
         ["help" | "-h" | "--help"] => {
             say(HELP);

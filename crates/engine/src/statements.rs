@@ -18,6 +18,9 @@ pub const EXAMPLE_TABLE: &str = "example";
 /// What examples call a place of ours that is not there: of statements, in their order, that make it, mark it and remove it.
 pub const EXAMPLE_NEW_PLACE: &str = "plimsoll_run_another";
 
+/// What examples call the mark that this place is to bear.
+pub const EXAMPLE_MARK: &str = "the mark of plimsoll_run_another";
+
 /// What a statement may change, which decides when a self-test sends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]

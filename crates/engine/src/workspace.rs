@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::mark::Part;
+use crate::mark::{Mark, Part};
 use crate::request::Cancel;
 use crate::table::Table;
 
@@ -22,6 +22,11 @@ pub trait Workspaces: Send + Sync {
     /// Notes what the run of a place is about to make there by its definition's own statements: it is ours although it bears no mark.
     fn expects(&self, _workspace: &Workspace, _parts: &[Part]) -> Result<()> {
         Ok(())
+    }
+
+    /// Notes that the caller's own statements are about to make a place, and gives the mark that it is to bear.
+    fn announces(&self, workspace: &Workspace) -> Result<Mark> {
+        Ok(Mark::new(workspace.name()))
     }
 
     /// Everything with a name of ours at this target; [`WorkspaceStatus::not_ours`] says what is somebody else's.
@@ -96,6 +101,11 @@ impl Workspace {
     const RUN: &'static str = "plimsoll_run_";
     const DATA: &'static str = "plimsoll_data_";
     const COPY: &'static str = "plimsoll_copy_";
+    /// Whether a text has the beginning of such a name in it.
+    pub fn is_named_in(text: &str) -> bool {
+        [Self::RUN, Self::DATA, Self::COPY].iter().any(|prefix| text.contains(prefix))
+    }
+
     /// Letters and digits after the prefix: a run's id, and a copy's letter.
     const LONGEST: usize = 33;
 

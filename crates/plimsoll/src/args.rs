@@ -12,6 +12,9 @@ use plimsoll_report::csv;
 
 pub use self::disk::{Bought, Disk, DiskAction, Import};
 
+/// Where the demo writes its page if nobody says where.
+pub const DEMO_PAGE: &str = "plimsoll-demo.html";
+
 /// Repetitions are labelled by letters.
 pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;
 
@@ -99,7 +102,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Demo {
     /// File to write the report to.
-    #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
+    #[arg(long, value_name = "FILE", default_value = DEMO_PAGE)]
     pub html: PathBuf,
     /// Print one JSON object per run to standard output.
     #[arg(long)]

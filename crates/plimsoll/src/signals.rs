@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, Signal};
 use plimsoll_bench::Interrupt;
 use plimsoll_measurement::exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -42,6 +43,11 @@ pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::usage(format!("cannot listen for signals: {error}")))?;
+    // The system wakes the thread that began the program, if that may be woken for a signal, and one that waits for a disk that stands
+    // still does not wake. So no thread may but one that waits for nothing else.
+    let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    let failed = |error: nix::Error| Failure::usage(format!("cannot choose who gets signals: {error}"));
+    ours.thread_block().map_err(failed)?;
     let (stop, stopped) = channel::<()>();
     let (give_up, given_up) = channel::<i32>();
     let (of_cancels, of_time, of_end) = (interrupt.clone(), interrupt.clone(), (interrupt.clone(), printer.clone()));
@@ -69,6 +75,8 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
     })?;
     let (interrupt, printer) = (interrupt.clone(), printer.clone());
     start("signals", move || {
+        // If it can't be, signals wait, as they would for a disk.
+        let _ = ours.thread_unblock();
         for (before, signal) in signals.forever().enumerate() {
             if interrupt.signal().is_some() {
                 if before > 1 {

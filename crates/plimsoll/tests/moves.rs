@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
@@ -101,7 +102,7 @@ fn sqlite_is_restored_and_moved_in_three_sizes() {
 /// A folder for backups that the servers' users may reach too.
 fn reachable() -> TempDir {
     let folder = tempfile::Builder::new().prefix("b-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
@@ -113,34 +114,34 @@ fn with_backups_in(scene: &Scene, folder: &TempDir, words: &[&str]) -> Command {
 }
 
 fn is_empty(folder: &TempDir) -> bool {
-    std::fs::read_dir(folder.path()).unwrap().next().is_none()
+    fs::read_dir(folder.path()).unwrap().next().is_none()
 }
 
 /// Whether a server has a socket of this name in the folder of some restore.
 fn has_socket(folder: &TempDir, name: &str) -> bool {
-    let mut entries = std::fs::read_dir(folder.path()).unwrap().flatten();
+    let mut entries = fs::read_dir(folder.path()).unwrap().flatten();
     entries.any(|entry| entry.path().join("in/s").join(name).exists())
 }
 
 /// Processes that work in the folder.
 fn workers(folder: &TempDir) -> usize {
     let inside = folder.path().canonicalize().unwrap();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let folders = processes.filter_map(|process| std::fs::read_link(process.path().join("cwd")).ok());
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let folders = processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());
     folders.filter(|work| work.starts_with(&inside)).count()
 }
 
 /// The segment of shared memory of the server that is restored there: the last number of a line of its `postmaster.pid`.
 fn segment(folder: &TempDir) -> String {
-    let mut entries = std::fs::read_dir(folder.path()).unwrap().flatten();
-    let of = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("in/data/postmaster.pid")).ok();
+    let mut entries = fs::read_dir(folder.path()).unwrap().flatten();
+    let of = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("in/data/postmaster.pid")).ok();
     let said = entries.find_map(of).unwrap();
     said.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)).unwrap().to_owned()
 }
 
 /// Whether the system has a segment of that number.
 fn has_segment(number: &str) -> bool {
-    let all = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let all = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     all.lines().any(|line| line.split_whitespace().nth(1) == Some(number))
 }
 
@@ -226,8 +227,8 @@ fn mariadb_is_restored_and_nothing_stays() {
     for name in ["mariadbd", "mariadb-backup"] {
         let file = scene.folder().join(name);
         let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{name} Ver 5.1.2-MariaDB' && exit\nexit 9\n");
-        std::fs::write(&file, script).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&file, script).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let path = format!("{}:{}", scene.folder().display(), std::env::var("PATH").unwrap());
     let said = common::said(&with_backups_in(&scene, &folder, &words).env("PATH", path).output().unwrap());
@@ -250,8 +251,8 @@ fn mariadb_is_restored_and_nothing_stays() {
 fn a_level_is_changed_by_commands_and_comes_back() {
     let scene = Scene::new();
     let (target, level) = (scene.sqlite(), scene.path("level"));
-    let set = |text: &str| std::fs::write(&level, text).unwrap();
-    let now = || std::fs::read_to_string(&level).unwrap().trim().to_owned();
+    let set = |text: &str| fs::write(&level, text).unwrap();
+    let now = || fs::read_to_string(&level).unwrap().trim().to_owned();
     set("small");
     let common = ["run", "level-change", "--target", &target, "--short", "--json", "--quiet", "--repetitions", "1"];
     let small = ["--set", "volume=1MiB", "--set", "chunk=64KiB", "--set", "source=64KiB", "--set", "poll=10ms"];
@@ -278,7 +279,7 @@ fn a_level_is_changed_by_commands_and_comes_back() {
     say(&[&common, &small, &allowed, &by("test $PLIMSOLL_LEVEL = small || exit 3")]).failed(7, &["level command"]);
     let never = by("echo $PLIMSOLL_LEVEL >asked");
     say(&[&common, &small, &allowed, &never, &["--set", "timeout=1s"]]).failed(7, &["not in effect"]);
-    let asked = || std::fs::read_to_string(scene.path("asked")).unwrap_or_default().trim().to_owned();
+    let asked = || fs::read_to_string(scene.path("asked")).unwrap_or_default().trim().to_owned();
     assert_eq!(asked(), "small");
 
     let words = call(&[&common, &small, &allowed, &never]);
@@ -365,12 +366,21 @@ fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
     let target = server.tcp_url(server.superuser(), server.password(), "mysql");
     let databases = || server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap();
     let small = ["--set", "volume=4MiB"];
-    let said = scene.say(&run("import", &target, &small));
+    // Options of the user's own that make the server's programs write into files.
+    let (home, backup, notes) = (scene.path("home"), scene.path("backup.sql"), scene.path("notes"));
+    fs::create_dir(&home).unwrap();
+    fs::write(&backup, "all that I have\n").unwrap();
+    let (result, tee) = (format!("result-file={}\n", backup.display()), format!("tee={}\n", notes.display()));
+    let options = format!("[mysqldump]\n{result}[mariadb-dump]\n{result}[mysql]\n{tee}[mariadb]\n{tee}");
+    fs::write(home.join(".my.cnf"), options).unwrap();
+    let said = common::said(&scene.command(&run("import", &target, &small)).env("HOME", &home).output().unwrap());
     let record = &said.json()[0];
     assert!(record["error"].is_null(), "{record}");
     assert_eq!(metrics(record), ["import_rate", "log_rate_limit", "write_rate"]);
     assert_eq!(labels(record)[..2], ["dump", "tables"]);
     assert!(!format!("{said:?}").contains(server.password()), "{said:?}");
+    assert_eq!(fs::read_to_string(&backup).unwrap(), "all that I have\n");
+    assert!(!notes.exists());
     let record = &scene.say(&run("copy", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");
     assert_eq!((metrics(record), &record["parameters"]["copy_method"]), (vec!["copy_rate"], &"insert-select".into()));

@@ -106,6 +106,14 @@ fn a_certificate_that_is_not_to_be_trusted() {
     assert!(server.logins().is_empty());
 }
 
+/// What excludes each other is wrong usage, and nobody is asked.
+#[test]
+fn a_certificate_and_the_name_in_it() {
+    let scene = Scene::new();
+    let target = "mssql://ann@localhost:1/sales?hostNameInCertificate=a.example&serverCertificate=/etc/hostname";
+    failed(&scene, &run(&scene, target), 2, &["exclude each other"]);
+}
+
 #[test]
 fn a_wrong_password() {
     let scene = Scene::new();

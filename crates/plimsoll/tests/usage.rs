@@ -93,6 +93,10 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     for words in [&["demo", "--html"][..], &["lab", "verify", "--markdown"]] {
         scene.say(&[words, &["gone/x"]].concat()).failed(2, &["gone/x", "no such folder", "make the folder"]);
     }
+    // The page that nobody named takes the place of none that somebody else made.
+    std::fs::write(scene.path("plimsoll-demo.html"), "<p>mine</p>").unwrap();
+    scene.say(&["demo"]).failed(2, &["plimsoll-demo.html is there", "--html"]);
+    assert_eq!(std::fs::read_to_string(scene.path("plimsoll-demo.html")).unwrap(), "<p>mine</p>");
     let odd = scene.say(&["show", "\u{1b}[31m\u{7f}\u{202e}"]);
     odd.failed(2, &["[31m"]);
     assert!(!odd.err.contains(['\u{1b}', '\u{7f}', '\u{202e}']), "{odd:?}");

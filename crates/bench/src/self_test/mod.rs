@@ -97,7 +97,12 @@ pub fn self_test(
         Course { database, clock, interrupt, patience: PATIENCE, end, tell, checks, own, lost: None, cut_short: None };
     let mut sender = test.map(Sender::new);
     // The names need not be those of anything that is there.
-    let nowhere = Places { there: examples::EXAMPLE_PLACE, new: examples::EXAMPLE_NEW_PLACE, has_table: true };
+    let nowhere = Places {
+        there: examples::EXAMPLE_PLACE,
+        new: examples::EXAMPLE_NEW_PLACE,
+        mark: examples::EXAMPLE_MARK,
+        has_table: true,
+    };
     let mut send = |course: &mut Course<'_>, touches, why_not| {
         if let Some(sender) = &mut sender {
             sender.send_all(course, touches, nowhere, why_not);
@@ -137,9 +142,17 @@ fn in_workspace(course: &mut Course<'_>, sender: Option<&mut Sender>) -> Result<
     }
     let has_table = work::all(&mut operations, examples::EXAMPLE_TABLE);
     drop(operations);
-    let places = Places { there: workspace.name(), new: another.name(), has_table };
     if let Some(sender) = sender {
-        sender.send_all(course, Touches::Workspace, places, (!claimed).then_some("there was no workspace"));
+        // From here on its name is known, whenever we are killed.
+        let mark = if claimed { database.announces(&another).map(|mark| mark.to_string()) } else { Ok(String::new()) };
+        let why_not = match &mark {
+            _ if !claimed => Some("there was no workspace"),
+            Err(_) => Some("what it makes could not be noted"),
+            Ok(_) => None,
+        };
+        let mark = mark.unwrap_or_default();
+        let places = Places { there: workspace.name(), new: another.name(), mark: &mark, has_table };
+        sender.send_all(course, Touches::Workspace, places, why_not);
         // Its locks go with its connection, before anything is removed.
         sender.close();
     }

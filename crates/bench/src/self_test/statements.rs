@@ -1,6 +1,6 @@
 //! The statements of an engine, sent once each as they stand.
 
-use plimsoll_engine::{AnswerColumn, Entry, SelfTest, Shape, Statements, Touches, Value, statements};
+use plimsoll_engine::{AnswerColumn, Entry, SelfTest, Shape, Statements, Touches, Value, Workspace, statements};
 use plimsoll_measurement::{Check, CheckKind, CheckResult};
 use toml::Value as Toml;
 
@@ -12,16 +12,25 @@ use super::patience::within;
 pub(super) struct Places<'a> {
     /// The workspace, which has the table of the examples.
     pub there: &'a str,
-    /// One that is not there.
+    /// One that is not there, and the mark that it is to bear.
     pub new: &'a str,
+    pub mark: &'a str,
     /// Whether the table of the examples is there.
     pub has_table: bool,
 }
 
 impl Places<'_> {
     fn put_into(self, text: &str) -> String {
+        let text = text.replace(statements::EXAMPLE_MARK, self.mark);
         let text = text.replace(statements::EXAMPLE_PLACE, self.there);
         text.replace(statements::EXAMPLE_NEW_PLACE, self.new)
+    }
+
+    /// Whether an example names no place but these two, so that nothing is done to one that somebody has.
+    fn are_all(self, gap: &str, text: &str) -> bool {
+        let rest = text.replace(self.mark, "").replace(self.new, "").replace(self.there, "");
+        !Workspace::is_named_in(&rest)
+            && (!["workspace", "schema"].contains(&gap) || [self.there, self.new].contains(&text))
     }
 }
 
@@ -70,6 +79,10 @@ impl Sender {
         let words: Vec<(&str, &str)> = words.iter().map(|(gap, word)| (*gap, word.as_str())).collect();
         let texts: Vec<Toml> = entry.values.iter().map(|value| placed(value, places)).collect();
         let values: Vec<Value<'_>> = texts.iter().map(value).collect();
+        let given = words.iter().copied().chain(texts.iter().filter_map(|text| Some(("", text.as_str()?))));
+        if entry.touches == Touches::Workspace && !given.into_iter().all(|(gap, text)| places.are_all(gap, text)) {
+            return course.skip(check, "it names a place that is not of this self-test");
+        }
         let sql = match self.statements.example(entry, &words) {
             Ok(sql) => sql,
             Err(gap) => return course.skip(check, &format!("nothing is known for {gap}")),
@@ -169,6 +182,31 @@ mod tests {
 
     fn column(name: &str, kind: &str) -> AnswerColumn {
         AnswerColumn { name: name.to_owned(), kind: kind.to_owned() }
+    }
+
+    #[test]
+    fn examples_get_names_of_the_self_test_and_no_others() {
+        let places = Places {
+            there: "plimsoll_run_1",
+            new: "plimsoll_run_1b",
+            mark: "mark of plimsoll_run_1b",
+            has_table: true,
+        };
+        let put = |text: &str| places.put_into(text);
+        assert_eq!(put("[plimsoll_run_example].[example]"), "[plimsoll_run_1].[example]");
+        assert_eq!(put(statements::EXAMPLE_MARK), "mark of plimsoll_run_1b");
+        for (gap, text, is_fine) in [
+            ("workspace", "plimsoll_run_1", true),
+            ("workspace", "plimsoll_run_1b", true),
+            ("workspace", "dbo", false),
+            ("workspace", "plimsoll_run_x", false),
+            ("", "[plimsoll_run_1].[t]", true),
+            ("resource", "plimsoll lease plimsoll_run_x", false),
+            ("mark", "mark of plimsoll_run_1b", true),
+            ("from", "plimsoll_data_x", false),
+        ] {
+            assert_eq!(places.are_all(gap, text), is_fine, "{gap} {text}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::sweep::{CLASS, Sweep};
 const USUAL_THREADS: u32 = 64;
 const USUAL_DEPTH: u32 = 512;
 /// Cells of a suite at most.
-const MOST_CELLS: usize = 400;
+pub(super) const MOST_CELLS: usize = 400;
 /// The warm-up of a suite may be repeated so often.
 const MOST_TIMES: u32 = 100;
 

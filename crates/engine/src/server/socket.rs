@@ -23,7 +23,7 @@ use crate::request::Traffic;
 const LEAST: Duration = Duration::from_millis(1);
 
 /// Where a server listens.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// An address of the network.
     Tcp(SocketAddr),

@@ -40,9 +40,14 @@ pub fn found<T>(tool: Option<&T>) -> Result<&T> {
     tool.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
 }
 
-/// What a program says of its version, in a line. Some say it where others complain.
+/// What a program says of its version, in a line.
 pub fn version(program: &Path) -> Option<String> {
-    let output = process::program(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    version_asked_by(program, &["--version"])
+}
+
+/// The same of one that has to be asked by these arguments. Some say it where others complain.
+pub fn version_asked_by(program: &Path, arguments: &[&str]) -> Option<String> {
+    let output = process::program(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     let said = String::from_utf8_lossy(&said).lines().next()?.trim().to_owned();
     let name = program.file_name()?.to_string_lossy();

@@ -167,7 +167,7 @@ fn redact_query(query: Option<&str>) -> (String, bool) {
 
 fn is_secret(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    ["pass", "pwd", "token", "secret"].iter().any(|word| lower.contains(word)) && !is_shown(key)
+    ["pass", "pasw", "pwd", "token", "secret"].iter().any(|word| lower.contains(word)) && !is_shown(key)
 }
 
 /// Whether a parameter of that name holds no secret on any engine, whatever it is called.
@@ -207,7 +207,7 @@ pub fn mask_name(text: &str) -> String {
 }
 
 /// Words in the names of secrets.
-const SECRET_WORDS: [&str; 8] = ["pass", "pwd", "pw", "token", "secret", "key", "sig", "credential"];
+const SECRET_WORDS: [&str; 9] = ["pass", "pasw", "pwd", "pw", "token", "secret", "key", "sig", "credential"];
 
 fn mask_words(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
@@ -308,6 +308,7 @@ mod tests {
             ("//srv/share,username=u,password=S3cretPwd", "//srv/share,username=u,password=***"),
             ("AccountName=x;AccountKey=S3cretPwd==", "AccountName=x;AccountKey=***"),
             ("PASSWORD = \"S3cretPwd\"", "PASSWORD =***"),
+            ("Server=h;Pasword=S3cretPwd", "Server=h;Pasword=***"),
             ("host=x password='S3cret Pwd' user=y", "host=x password=***"),
             ("smb://h/x#pw=S3cretPwd", "smb://h/x#pw=***"),
             ("mount -o username=u,password=S3cretPwd //h/x", "mount -o username=u,password=***"),

@@ -102,6 +102,10 @@ impl Connector {
         } else if location.trust_server_certificate && !loopback {
             warnings.push("trustServerCertificate: the server's certificate is not verified".to_owned());
         }
+        if location.server_certificate.is_some() && location.host_name_in_certificate.is_some() {
+            return Err(Error::new(ErrorKind::Usage, "serverCertificate and hostNameInCertificate exclude each other")
+                .hint("with serverCertificate the server has to show just that certificate, whatever its name"));
+        }
         if let Some(path) = &location.server_certificate {
             files::read(Path::new(path), files::SMALL).map_err(|error| {
                 Error::new(ErrorKind::Usage, format!("the server's certificate in {path} can't be read: {error}"))

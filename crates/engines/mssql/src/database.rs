@@ -7,9 +7,9 @@ use std::time::Duration;
 use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keeper as _};
 use plimsoll_engine::{
-    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves, Part,
-    RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
-    WorkspaceKind, WorkspaceStatus, Workspaces,
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Mark, Moves,
+    Part, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
+    Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -101,6 +101,10 @@ impl Database for MssqlDatabase {
 impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         ServerLease::claim(&self.connector, workspace, mode).map_err(|error| self.not_permitted(error))
+    }
+
+    fn announces(&self, workspace: &Workspace) -> Result<Mark> {
+        self.connector.intents.begin(workspace.name())
     }
 
     fn expects(&self, workspace: &Workspace, parts: &[Part]) -> Result<()> {

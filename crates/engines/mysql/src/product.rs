@@ -3,8 +3,11 @@
 //! Tested on MariaDB 10.11 and 11.4 and on MySQL 9.7. What stands here for MySQL is written from the manual of 8.4, which was
 //! tried on no server.
 
+use std::path::Path;
+
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tls::Protection;
+use plimsoll_engine::server::tool;
 
 use super::statements::text;
 
@@ -35,6 +38,12 @@ const EDITIONS: [(Product, (u32, u32), &str); 8] = [
     (Product::MySql, (8, 4), "mysql-8.4"),
     (Product::MySql, (9, 0), "mysql-9"),
 ];
+
+/// What one of the product's programs says of its version. Options of the user's files count before that: `result-file` and `tee` would
+/// empty files of theirs.
+pub(super) fn version_of(program: &Path) -> Option<String> {
+    tool::version_asked_by(program, &["--no-defaults", "--version"])
+}
 
 #[cfg(test)]
 pub(super) fn is_edition(name: &str) -> bool {

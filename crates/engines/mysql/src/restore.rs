@@ -12,7 +12,7 @@ use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Work
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::product::Product;
+use super::product::{Product, version_of};
 use super::statements::text;
 
 /// The user that the server runs as where we are root.
@@ -62,7 +62,7 @@ impl Restorer {
         let folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| base.join(folder)).collect();
         let find = |name: &str, package: &str| {
             let fits =
-                |program: &PathBuf| tool::version(program).is_some_and(|said| series(&said) == Some((major, minor)));
+                |program: &PathBuf| version_of(program).is_some_and(|said| series(&said) == Some((major, minor)));
             let missing = || tool::missing(&format!("{name} of version {major}.{minor}"), package);
             tool::candidates(name, &folders).into_iter().find(fits).ok_or_else(missing)
         };
@@ -74,7 +74,7 @@ impl Restorer {
             return Err(Error::new(ErrorKind::Unsupported, message)
                 .hint("run Plimsoll on the server's own machine, as a user with the right to read its files"));
         }
-        let versions = [&backup, &server].into_iter().filter_map(|tool| tool::version(tool)).collect();
+        let versions = [&backup, &server].into_iter().filter_map(|tool| version_of(tool)).collect();
         Ok((Self { backup, server, data }, versions))
     }
 

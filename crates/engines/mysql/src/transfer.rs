@@ -14,7 +14,7 @@ use plimsoll_engine::{Error, Follow, Move, Program, RequestAccess, Restored, Res
 use super::connect::Connector;
 use super::connection::Connection;
 use super::contents::{Contents, MARK_TABLE};
-use super::product::Product;
+use super::product::{Product, version_of};
 use super::restore::{Open, Restorer};
 use super::statements::{fill, of_place};
 use super::working::connect;
@@ -71,7 +71,7 @@ impl MySqlTransfer {
 /// options.
 fn client_program(product: Product, name: &str, package: &str, all: Vec<PathBuf>) -> Result<PathBuf> {
     let is_others = |program: &PathBuf| {
-        product == Product::MySql && tool::version(program).is_some_and(|version| version.contains("MariaDB"))
+        product == Product::MySql && version_of(program).is_some_and(|version| version.contains("MariaDB"))
     };
     let (others, own): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(is_others);
     match (own.into_iter().next(), others.first()) {
@@ -110,7 +110,7 @@ impl Transfer for MySqlTransfer {
         let (names, package) = self.product.client_programs();
         let find = |name| client_program(self.product, name, package, tool::candidates(name, &[]));
         let tools = [find(names[0])?, find(names[1])?];
-        let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
+        let versions = tools.iter().filter_map(|tool| version_of(tool)).collect();
         self.tools = Some(tools);
         Ok(versions)
     }

@@ -42,7 +42,8 @@ impl ColdMaker<'_> {
                 for table in tables {
                     self.follower.check()?;
                     // What building the indexes and ANALYZE leave in the cache is `displace`'s matter.
-                    connection.work(&filled("rewrite a table", &[("table", &table.name)]))?;
+                    connection
+                        .work(&filled("rewrite a table", &[("schema", workspace.name()), ("table", &table.name)]))?;
                 }
                 done.push("copy".to_owned());
             }

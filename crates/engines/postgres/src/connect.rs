@@ -25,10 +25,10 @@ use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Resul
 use super::connection::Connection;
 use super::error::Errors;
 use super::login::{self, ChannelRule, Login, Route};
-use super::password;
 use super::statements::sql;
 use super::url::{Location, SSL_MODES};
 use super::wire_connection::WireConnection;
+use super::{password, pooler};
 
 /// How long a server may take to answer and let us in, if the URL doesn't say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,6 +71,8 @@ pub(super) struct Connector {
     any_first: bool,
     /// Whether the server has to write, or must not.
     writes: Option<bool>,
+    /// A pooler may stand between, as long as it gives each client a session of its own.
+    may_be_pooled: bool,
     pub(super) route: Route,
     login: Login,
     database: String,
@@ -185,6 +187,7 @@ impl Connector {
             any_first: one_of(&location, "load_balance_hosts", &[("disable", false), ("random", true)])?
                 .unwrap_or(false),
             writes: one_of(&location, "target_session_attrs", &attributes)?.flatten(),
+            may_be_pooled: one_of(&location, "pooler", &[("session", true)])?.is_some(),
             route,
             login,
             timeout: seconds("connect_timeout", CONNECT_TIMEOUT)?,
@@ -283,7 +286,7 @@ impl Connector {
             };
             for address in addresses {
                 match self.enter(&address, host, name, timeout) {
-                    Ok(mut connection) => match self.is_wanted(&mut connection) {
+                    Ok((mut connection, number)) => match self.is_fit(&mut connection, number, (&address, host)) {
                         Ok(true) => {
                             let reached = Some((address, host.clone()));
                             *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
@@ -316,7 +319,7 @@ impl Connector {
         host: &Host,
         name: &str,
         timeout: Duration,
-    ) -> std::result::Result<Connection, Refused> {
+    ) -> std::result::Result<(Connection, i32), Refused> {
         let Self { route, login, errors, database, .. } = self;
         // Without a name it is the address that a certificate has to be for.
         let host = if host.name.is_empty() {
@@ -331,7 +334,21 @@ impl Connector {
         let breaker = line.stream.socket().breaker();
         let (route, address, of_cancel) = (route.clone(), address.clone(), errors.clone());
         let ask = move || route.cancel((&address, &host), numbers, CANCEL_PATIENCE, &of_cancel);
-        Ok(Connection::new(line, errors.clone(), Canceller::new(breaker, ask), question(self.timeout)))
+        let connection = Connection::new(line, errors.clone(), Canceller::new(breaker, ask), question(self.timeout));
+        Ok((connection, numbers.0))
+    }
+
+    /// Whether the session is the server's own, and on a server that is wanted; `number` was given at log-in.
+    fn is_fit(&self, connection: &mut Connection, number: i32, (address, host): (&Address, &Host)) -> Result<bool> {
+        let is_known = {
+            let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+            reached.as_ref().is_some_and(|(known, _)| known == address)
+        };
+        if !is_known {
+            let another = || self.enter(address, host, "plimsoll", self.timeout).map(|(another, _)| another);
+            pooler::refuse(connection, number, self.may_be_pooled, another)?;
+        }
+        self.is_wanted(connection)
     }
 
     /// Whether the server writes, or does not, as the URL wants it.

@@ -8,7 +8,7 @@ use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
-    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Moves, Part,
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
     RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
     WorkspaceKind, WorkspaceStatus, Workspaces,
 };
@@ -72,6 +72,10 @@ impl Database for PostgresDatabase {
 impl Workspaces for PostgresDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         ServerLease::claim(&self.connector, workspace, mode)
+    }
+
+    fn announces(&self, workspace: &Workspace) -> Result<Mark> {
+        self.connector.intents.begin(workspace.name())
     }
 
     fn expects(&self, workspace: &Workspace, parts: &[Part]) -> Result<()> {

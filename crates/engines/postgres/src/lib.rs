@@ -18,6 +18,7 @@ mod error;
 mod fuzz;
 mod login;
 mod password;
+mod pooler;
 mod requester;
 mod restore;
 mod sampler;

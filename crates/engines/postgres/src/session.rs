@@ -176,7 +176,9 @@ impl Session for PostgresSession {
 
     /// Statistics for the planner, frozen rows and a visibility map, so that no later scan writes.
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        self.connection.work(&filled("settle a table", &[("table", &table.name)])).map(drop)
+        self.connection
+            .work(&filled("settle a table", &[("schema", self.workspace.name()), ("table", &table.name)]))
+            .map(drop)
     }
 
     fn checkpoint(&mut self) -> Result<bool> {

@@ -5,10 +5,10 @@ use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
 use plimsoll_engine::{Error, ErrorKind, Result, Target};
 
-/// Parameters that the driver understands as libpq does.
+/// Parameters that the driver understands as libpq does, and `pooler`.
 const KNOWN: &str = "user, password, dbname, host, hostaddr, port, options, connect_timeout, tcp_user_timeout, keepalives, \
                      keepalives_idle, keepalives_interval, keepalives_retries, target_session_attrs, channel_binding, \
-                     load_balance_hosts, sslnegotiation";
+                     load_balance_hosts, sslnegotiation, pooler";
 
 /// libpq's names of [`Protection`].
 pub(super) const SSL_MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];

@@ -1,5 +1,8 @@
 //! `plimsoll demo`: a short campaign on the lab, three levels side by side, and a report. Needs no server and no account.
 
+use std::fs;
+use std::path::Path;
+
 use plimsoll_bench::run::Plan;
 use plimsoll_bench::{Interrupt, definition};
 use plimsoll_engine::Target;
@@ -8,7 +11,7 @@ use plimsoll_report::terminal;
 
 use super::report::{page, try_path, write};
 use super::run::{measure, plan, present, this_machine};
-use crate::args::{Access, Demo};
+use crate::args::{Access, DEMO_PAGE, Demo};
 use crate::engines;
 use crate::failure::Failure;
 use crate::intents::noted_in;
@@ -25,9 +28,13 @@ const EDITION: &str = "v12-ga-2015-01";
 /// The tests.
 const TESTS: [&str; 4] = ["read-scan", "write-chunk", "cpu-join", "memory"];
 
+/// The title of its page.
+const TITLE: &str = "Plimsoll demo: three levels of Azure SQL Database in January 2015";
+
 /// Runs the demo.
 pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     try_path(&options.html)?;
+    spare_foreign(&options.html)?;
     let host = this_machine();
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
@@ -65,8 +72,17 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
     if !options.json {
         printer.result(&terminal::side_by_side(&records, printer.style));
     }
-    let title = "Plimsoll demo: three levels of Azure SQL Database in January 2015";
-    write(&options.html, &page(&records, title), printer)?;
+    write(&options.html, &page(&records, TITLE), printer)?;
     printer.remark("next: plimsoll run read-scan --target postgres://USER@HOST/DATABASE --short");
     Ok(exit::DONE)
+}
+
+/// The page that is made if nobody names one takes the place of an earlier one, and of nothing else.
+fn spare_foreign(page: &Path) -> Result<(), Failure> {
+    let is_ours = |text: Vec<u8>| text.windows(TITLE.len()).any(|part| part == TITLE.as_bytes());
+    if page != Path::new(DEMO_PAGE) || !page.exists() || fs::read(page).is_ok_and(is_ours) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{DEMO_PAGE} is there, and no page of an earlier demo"))
+        .hint("move it away, or name another file with --html"))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_engine::target::mask_name;
 
+use super::super::read::MOST_CELLS;
 use super::cells::{CellText, Translated, suite};
 use crate::import::fio_size;
 
@@ -52,6 +53,9 @@ const BLOCK_BYTES: u64 = 4096;
 /// How long a job lasts here that says no time.
 const SECONDS: u64 = 60;
 
+/// Keys of a section: fio has some 300. Each job has those of `[global]` once more.
+const MOST_KEYS: usize = 500;
+
 type Problem = (usize, String);
 type Options = BTreeMap<String, (String, usize)>;
 
@@ -94,6 +98,9 @@ fn sections(text: &str) -> Result<(Vec<Job>, Vec<String>), Problem> {
                 .trim();
             in_global = name.eq_ignore_ascii_case("global");
             if !in_global {
+                if jobs.len() == MOST_CELLS {
+                    return Err((number, format!("more than {MOST_CELLS} jobs are more than a suite may have")));
+                }
                 jobs.push((mask_name(name), global.clone(), number));
             }
             continue;
@@ -105,11 +112,15 @@ fn sections(text: &str) -> Result<(Vec<Job>, Vec<String>), Problem> {
         let (key, value) = line.split_once('=').unwrap_or((line, "1"));
         let value = value.split([';', '#']).next().unwrap_or_default().trim();
         let (key, value) = (key.trim().to_lowercase(), (value.to_owned(), number));
-        match jobs.last_mut() {
-            _ if in_global => global.insert(key, value),
-            Some((_, options, _)) => options.insert(key, value),
+        let keys = match jobs.last_mut() {
+            _ if in_global => &mut global,
+            Some((_, options, _)) => options,
             None => return Err((number, format!("'{}' stands in front of the first section", mask_name(line)))),
         };
+        keys.insert(key, value);
+        if keys.len() > MOST_KEYS {
+            return Err((number, format!("a section has more than {MOST_KEYS} keys")));
+        }
     }
     Ok((jobs, left_out))
 }

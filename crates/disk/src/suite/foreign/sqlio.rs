@@ -3,6 +3,7 @@
 
 use plimsoll_engine::target::mask_name;
 
+use super::super::read::MOST_CELLS;
 use super::cells::{CellText, Translated, suite};
 
 /// What SQLIO does where a command says nothing else.
@@ -30,6 +31,9 @@ pub(super) fn translate(
     let mut file_mb = 0;
     for (number, line) in (1..).zip(text.lines()) {
         let Some(words) = command(line) else { continue };
+        if cells.len() == MOST_CELLS {
+            return Err((number, format!("more than {MOST_CELLS} calls are more than a suite may have")));
+        }
         let (cell, megabytes) = cell(&words, number, beside, &mut left_out)?;
         file_mb = file_mb.max(megabytes);
         cells.push(cell);

@@ -48,6 +48,21 @@ fn jobs_that_run_together_in_fio_are_told() {
     assert!(left_out.iter().any(|line| line.contains("'a' goes through the page cache in fio")));
 }
 
+/// Each job has the keys of `[global]` once more: what is too much is refused before that is made.
+#[test]
+fn more_jobs_and_keys_than_a_suite_has_are_refused_at_once() {
+    let problem = |name: &str, text: &str| translate(name, text, &nothing).map(drop).unwrap_err();
+    let keys: Vec<_> = (0..5000).map(|number| format!("k{number}=v")).collect();
+    let many = format!("[global]\n{}\n{}", keys.join("\n"), "[j]\n".repeat(50_000));
+    assert_eq!(problem("a.fio", &many), "a.fio:502: a section has more than 500 keys");
+    assert_eq!(
+        problem("a.fio", &"[j]\n".repeat(900_000)),
+        "a.fio:401: more than 400 jobs are more than a suite may have"
+    );
+    let calls = "sqlio -kR -s1 -frandom -o8 -b8 x.dat\n".repeat(200_000);
+    assert_eq!(problem("a.cmd", &calls), "a.cmd:401: more than 400 calls are more than a suite may have");
+}
+
 #[test]
 fn what_is_wrong_in_a_job_file_is_told_with_its_line() {
     for (text, problem) in [
