@@ -11,7 +11,8 @@ use rusqlite::ffi;
 
 use crate::charge::{self, Work};
 use crate::fault::{Act, What};
-use crate::image;
+use crate::freelist;
+use crate::image::Before;
 use crate::pool::PageOf;
 use crate::raw::{Purpose, Raw};
 use crate::readahead::Stream;
@@ -147,11 +148,16 @@ impl OpenFile {
             }
             Part::Page(index) => {
                 if let Some(page) = log.wal.announced(index).filter(|_| charged) {
-                    self.image.resize(data.len(), 0);
                     let (numbers, file) = (&state.numbers, self.file);
                     let path = || numbers.iter().find(|(_, number)| **number == file).map(|(path, _)| path.as_path());
-                    let is_there = image::before(&mut self.image, page, log, (raw, self.map.as_deref()), path);
-                    log.records.note(is_there.then_some(self.image.as_slice()), data, page == 1);
+                    let mut before = Before { raw, map: self.map.as_deref(), log, path };
+                    self.image.resize(data.len(), 0);
+                    let is_there = before.copy(page, &mut self.image);
+                    if page == 1 && is_there {
+                        let free = freelist::taken(&self.image, data, |page, into| before.copy(page, into));
+                        log.records.note_free(free);
+                    }
+                    log.records.note(page, is_there.then_some(self.image.as_slice()), data);
                     bytes = 0;
                 }
                 state.version += 1;

@@ -13,6 +13,7 @@ mod fair_lock;
 mod fault;
 mod file;
 mod fingerprint;
+mod freelist;
 mod home;
 mod image;
 mod lab_lock;

@@ -35,46 +35,47 @@ struct Changes {
     gone: Vec<Hashed>,
     /// Rows and entries that were not there before.
     came: Vec<Hashed>,
-    /// True if something is as it was, or changed in its place.
-    is_kept: bool,
 }
 
 /// The pages that were written to a log since its last sync.
 #[derive(Debug, Default)]
 pub struct Records {
     pages: Vec<Changes>,
+    /// Pages that were free before, in order.
+    free: Vec<u32>,
 }
 
 impl Records {
+    /// Notes pages that were free before the transaction, in order.
+    pub fn note_free(&mut self, free: Vec<u32>) {
+        self.free = free;
+    }
+
     /// Notes a page that was written, with its image before; a new page has none.
-    pub fn note(&mut self, before: Option<&[u8]>, page: &[u8], is_first: bool) {
-        self.pages
-            .push(Changes::between(before.map(|before| Content::of(before, is_first)), Content::of(page, is_first)));
+    pub fn note(&mut self, number: u32, before: Option<&[u8]>, page: &[u8]) {
+        let before = before.filter(|_| self.free.binary_search(&number).is_err());
+        self.pages.push(Changes::between(before, page, number == 1));
     }
 
     /// Forgets what was noted.
     pub fn clear(&mut self) {
-        self.pages.clear();
+        *self = Self::default();
     }
 
     /// What these pages cost as one transaction. They are forgotten.
     pub fn take_bytes(&mut self, page_bytes: u64) -> u64 {
-        let pages = std::mem::take(&mut self.pages);
+        let Self { pages, .. } = std::mem::take(self);
         if pages.is_empty() {
             return 0;
         }
         let mut moved = moved(&pages);
         let mut moved_in = moved.clone();
         let most = page_bytes + FRAME_HEADER_BYTES;
-        let cost = |page: &Changes| {
-            let (gone, gone_count) = remaining(&page.gone, &mut moved);
-            let (came, came_count) = remaining(&page.came, &mut moved_in);
-            let is_reused =
-                !page.is_kept && came_count > 0 && came_count == page.came.len() && gone_count == page.gone.len();
-            // What was on a free page left it before.
-            (page.changed + came + if is_reused { 0 } else { gone }).min(most)
+        let mut cost = |page: &Changes| {
+            let (gone, came) = (remaining(&page.gone, &mut moved), remaining(&page.came, &mut moved_in));
+            (page.changed + gone + came).min(most)
         };
-        TRANSACTION_BYTES + pages.iter().map(cost).sum::<u64>()
+        TRANSACTION_BYTES + pages.iter().map(&mut cost).sum::<u64>()
     }
 }
 
@@ -100,35 +101,30 @@ fn moved(pages: &[Changes]) -> BTreeMap<u64, usize> {
     moved
 }
 
-/// Bytes of the records of those that did not move, and how many they are.
-fn remaining(cells: &[Hashed], moved: &mut BTreeMap<u64, usize>) -> (u64, usize) {
-    let (mut bytes, mut count) = (0, 0);
-    for (hash, length) in cells {
-        match moved.get_mut(hash) {
-            Some(times) if *times > 0 => *times -= 1,
-            _ => {
-                bytes += RECORD_BYTES + length;
-                count += 1;
-            }
+/// Bytes of the records of those that did not move.
+fn remaining(cells: &[Hashed], moved: &mut BTreeMap<u64, usize>) -> u64 {
+    let bytes = |(hash, length): &Hashed| match moved.get_mut(hash) {
+        Some(times) if *times > 0 => {
+            *times -= 1;
+            0
         }
-    }
-    (bytes, count)
+        _ => RECORD_BYTES + length,
+    };
+    cells.iter().map(bytes).sum()
 }
 
 impl Changes {
-    fn between(before: Option<Content<'_>>, page: Content<'_>) -> Self {
-        match (before, page) {
+    fn between(before: Option<&[u8]>, page: &[u8], is_first: bool) -> Self {
+        let old = before.map(|before| Content::of(before, is_first));
+        match (old, Content::of(page, is_first)) {
             (Some(Content::Cells(old)), Content::Cells(new)) => Self::of_cells(&old, &new),
             (_, Content::Cells(new)) => Self::of_cells(&[], &new),
             (Some(Content::Cells(old)), Content::AboveRows) => Self::of_cells(&old, &[]),
-            (_, Content::AboveRows) => Self { is_kept: true, ..Self::default() },
-            (Some(Content::Bytes(old)), Content::Bytes(new)) => {
-                let (from, to) = differing(old, new);
-                Self { changed: (2 * to).saturating_sub(2 * from) as u64, is_kept: true, ..Self::default() }
-            }
+            (_, Content::AboveRows) => Self::default(),
             (_, Content::Bytes(new)) => {
                 let used = new.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-                Self { changed: used as u64, is_kept: true, ..Self::default() }
+                let (from, to) = before.map_or((0, used), |before| differing(before, new));
+                Self { changed: (to - from).min(used) as u64, ..Self::default() }
             }
         }
     }
@@ -139,7 +135,6 @@ impl Changes {
         (old, new) = (&old[same..], &new[same..]);
         let same_at_end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
         (old, new) = (&old[..old.len() - same_at_end], &new[..new.len() - same_at_end]);
-        changes.is_kept = same + same_at_end > 0;
         let hashed = |cell: &Cell<'_>| (xxh3_64(cell.bytes), cell.bytes.len() as u64);
         // Rows are in the order of their keys. Entries that are in both count as moved.
         while let (Some(first), Some(second)) = (old.first(), new.first()) {
@@ -162,7 +157,6 @@ impl Changes {
 
     /// A row has changed in its place, or has not.
     fn change(&mut self, old: &[u8], new: &[u8]) {
-        self.is_kept = true;
         if old != new {
             let (from, to) = differing(old, new);
             // The end of the longer one counts from where the shorter one has its own.
@@ -183,6 +177,7 @@ fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::freelist;
     use rusqlite::Connection;
 
     const PAGE: usize = 4096;
@@ -198,10 +193,15 @@ mod tests {
         connection.execute_batch(change).unwrap();
         let after = std::fs::read(&path).unwrap();
         let mut records = Records::default();
+        let image = |page: u32, into: &mut [u8]| {
+            into.copy_from_slice(&before[(page as usize - 1) * PAGE..page as usize * PAGE]);
+            true
+        };
+        records.note_free(freelist::taken(&before[..PAGE], &after[..PAGE], image));
         for (number, page) in after.chunks(PAGE).enumerate() {
             let old = before.get(number * PAGE..(number + 1) * PAGE);
             if old != Some(page) {
-                records.note(old, page, number == 0);
+                records.note(number as u32 + 1, old, page);
             }
         }
         let bytes = records.take_bytes(PAGE as u64);
