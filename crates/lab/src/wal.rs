@@ -68,7 +68,19 @@ impl Wal {
 
     /// A frame's header was written: its page follows.
     pub fn announce(&mut self, index: usize, header: &[u8]) {
+        self.cut(index);
         self.announced = page_number(header).map(|page| (index, page));
+    }
+
+    /// Frames from here on are written anew: a transaction that failed left them.
+    fn cut(&mut self, index: usize) {
+        if index >= self.frames.len() {
+            return;
+        }
+        self.frames.truncate(index);
+        self.newest.clear();
+        let frames = self.frames.iter().zip(0..);
+        self.newest.extend(frames.filter_map(|(frame, index)| Some((frame.as_ref()?.page, index))));
     }
 
     /// The page of a frame that was announced and is written now.
@@ -86,16 +98,8 @@ impl Wal {
 
     /// Notes a frame that was found in a log from before.
     pub fn set(&mut self, index: usize, page: u32, version: Version) {
-        if self.frames.len() <= index {
-            self.frames.resize(index + 1, None);
-        }
-        if self.frames[index].is_some() {
-            // A transaction that failed wrote it and what lies behind it, and another one writes over them.
-            self.frames.truncate(index + 1);
-            self.newest.clear();
-            let before = self.frames[..index].iter().zip(0..);
-            self.newest.extend(before.filter_map(|(frame, index)| Some((frame.as_ref()?.page, index))));
-        }
+        self.cut(index);
+        self.frames.resize(index + 1, None);
         self.frames[index] = Some(Frame { page, version, durable: None });
         self.newest.insert(page, index);
         self.synced = self.synced.min(index);
@@ -179,6 +183,7 @@ mod tests {
         assert_eq!(wal.newest(5), None);
         // Another transaction writes over what a failed one left.
         wal.announce(1, &9_u32.to_be_bytes());
+        assert_eq!((wal.newest(9), wal.newest(4)), (Some(32 + 24), None));
         assert_eq!(wal.write(1, 4), Some(9));
         assert_eq!((wal.newest(9), wal.newest(4), wal.len()), (Some(32 + 4120 + 24), None, 2));
         wal.restart();
