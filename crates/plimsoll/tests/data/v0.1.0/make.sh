@@ -38,9 +38,4 @@ while IFS= read -r line; do
     done
     "$program" "${arguments[@]}" >"$name" || true
 done < <(grep -v '^#' "$here/commands.txt")
-mkdir lab
-while IFS= read -r line; do
-    # shellcheck disable=SC2086
-    "$program" run --json --quiet --store other.db ${line#*: } >"lab/${line%%:*}"
-done < <(grep -v '^#' "$here/lab.txt")
-rm -f other.db* ./*.db-*
+rm -f ./*.db-*
