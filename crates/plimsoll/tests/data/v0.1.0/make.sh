@@ -38,4 +38,9 @@ while IFS= read -r line; do
     done
     "$program" "${arguments[@]}" >"$name" || true
 done < <(grep -v '^#' "$here/commands.txt")
-rm -f ./*.db-*
+mkdir lab
+while IFS= read -r line; do
+    # shellcheck disable=SC2086
+    "$program" run --json --quiet --store other.db ${line#*: } >"lab/${line%%:*}"
+done < <(grep -v '^#' "$here/../lab/lab.txt")
+rm -f other.db* ./*.db-*
