@@ -1,5 +1,5 @@
 //! The files of a database as SQLite reads and writes them. A read comes from the pool or is charged to a device.
-//! Writes to the log are charged at its sync, all of them as one write. Pages that a checkpoint writes go to the device
+//! Writes to the log are charged at its sync, all of them as one write, by the records that the changed pages stand for. Pages that a checkpoint writes go to the device
 //! neighbours together. The bytes themselves are in real files, which are never synced: durability is modelled.
 
 use std::ffi::c_int;
@@ -11,6 +11,8 @@ use rusqlite::ffi;
 
 use crate::charge::{self, Work};
 use crate::fault::{Act, What};
+use crate::freelist;
+use crate::image::Before;
 use crate::pool::PageOf;
 use crate::raw::{Purpose, Raw};
 use crate::readahead::Stream;
@@ -31,12 +33,14 @@ pub struct OpenFile {
     file: u32,
     map: Option<Arc<Map>>,
     stream: Stream,
+    /// Room for the image of a page.
+    image: Vec<u8>,
 }
 
 impl OpenFile {
     /// Opens a file that belongs to the database file of this number.
     pub fn new(server: Arc<Server>, purpose: Purpose, file: u32, map: Option<Arc<Map>>) -> Self {
-        Self { purpose, server, file, map, stream: Stream::default() }
+        Self { purpose, server, file, map, stream: Stream::default(), image: Vec::new() }
     }
 
     /// Reads. Gives SQLite's code.
@@ -132,10 +136,30 @@ impl OpenFile {
         let mut guard = self.server.state();
         let state = &mut *guard;
         let log = &mut state.files[self.file as usize];
+        let mut bytes = data.len() as u64;
         match log.wal.part(offset, data.len()) {
-            Part::Header => log.wal.restart(),
-            Part::FrameHeader(index) => log.wal.announce(index, data),
+            Part::Header => {
+                log.wal.restart();
+                log.log_bytes = 0;
+            }
+            Part::FrameHeader(index) => {
+                log.wal.announce(index, data);
+                bytes = if charged { 0 } else { bytes };
+            }
             Part::Page(index) => {
+                if let Some(page) = log.wal.announced(index).filter(|_| charged) {
+                    let (numbers, file) = (&state.numbers, self.file);
+                    let path = || numbers.iter().find(|(_, number)| **number == file).map(|(path, _)| path.as_path());
+                    let mut before = Before { raw, map: self.map.as_deref(), log, path };
+                    self.image.resize(data.len(), 0);
+                    let is_there = before.copy(page, &mut self.image);
+                    if page == 1 && is_there {
+                        let free = freelist::taken(&self.image, data, |page, into| before.copy(page, into));
+                        log.records.note_free(free);
+                    }
+                    log.records.note(page, is_there.then_some(self.image.as_slice()), data);
+                    bytes = 0;
+                }
                 state.version += 1;
                 if let Some(page) = log.wal.write(index, state.version) {
                     let of = PageOf { file: self.file, page };
@@ -149,10 +173,7 @@ impl OpenFile {
             }
             Part::Whole(_) | Part::Other => {}
         }
-        if log.unsynced.1 == 0 {
-            log.unsynced.0 = offset;
-        }
-        log.unsynced.1 += data.len() as u64;
+        log.unsynced += bytes;
         let (begin, pending) = &mut log.pending;
         let follows = *begin + pending.len() as u64 == offset;
         if !pending.is_empty() && (!follows || pending.len() + data.len() > LARGEST_PENDING) {

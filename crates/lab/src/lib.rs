@@ -3,6 +3,7 @@
 //! of it runs in real or in virtual time. `docs/LAB.md` says what is modelled, what is left out, and how exact it is.
 
 mod address;
+mod cells;
 mod charge;
 mod checkpoint;
 mod checkpointer;
@@ -12,7 +13,9 @@ mod fair_lock;
 mod fault;
 mod file;
 mod fingerprint;
+mod freelist;
 mod home;
+mod image;
 mod lab_lock;
 pub mod level;
 mod levels;
@@ -20,6 +23,7 @@ mod locks;
 mod pool;
 mod raw;
 mod readahead;
+mod records;
 mod sampler;
 mod scale;
 pub mod scenario;

@@ -267,7 +267,8 @@ impl Server {
         let log = &mut self.state().files[file as usize];
         log.wal.restart();
         log.pending.1.clear();
-        log.unsynced = (0, 0);
+        log.unsynced = 0;
+        log.records.clear();
         self.faults.cut((file, true), 0);
     }
 
@@ -401,7 +402,9 @@ impl Server {
         let state = &mut *guard;
         let device = state.machine.device(Role::Log);
         let log = &mut state.files[file as usize];
-        let (offset, bytes) = std::mem::take(&mut log.unsynced);
+        let (offset, bytes) =
+            (log.log_bytes, std::mem::take(&mut log.unsynced) + log.records.take_bytes(self.page_bytes));
+        log.log_bytes += bytes;
         if bytes == 0 {
             // In real time a checkpoint may just have synced what a session wrote, which waits for it all the same.
             let durable = log.log_durable;

@@ -13,6 +13,7 @@ use crate::counters::{Counters, Operations, Statements};
 use crate::fair_lock::FairLock;
 use crate::pool::{Pool, Version};
 use crate::readahead::Sizes;
+use crate::records::Records;
 use crate::vfs::Map;
 use crate::wal::{Frame, Wal};
 
@@ -47,8 +48,12 @@ pub struct FileState {
     pub wal: Wal,
     /// Log that was written by SQLite and not yet to the file, and where it begins.
     pub pending: (u64, Vec<u8>),
-    /// Bytes of log since the last sync, and where they begin.
-    pub unsynced: (u64, u64),
+    /// Bytes of log since the last sync that are no charged pages.
+    pub unsynced: u64,
+    /// The charged pages among the log since the last sync.
+    pub records: Records,
+    /// How long the modelled log is.
+    pub log_bytes: u64,
     /// When the log up to its last sync is durable.
     pub log_durable: Moment,
     /// No log may be durable before this moment: a checkpoint has to be first.
@@ -113,7 +118,9 @@ impl FileState {
         Self {
             wal: Wal::new(page_bytes),
             pending: (0, Vec::new()),
-            unsynced: (0, 0),
+            unsynced: 0,
+            records: Records::default(),
+            log_bytes: 0,
             log_durable: Moment::default(),
             gate: Moment::default(),
             versions: Vec::new(),

@@ -1,6 +1,8 @@
 //! Which frame of the write-ahead log holds which version of which page ("The WAL File Format" in SQLite's description
 //! of its file format). A frame is 24 bytes of header and the page; the first four bytes are the page's number.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measurement::Moment;
 
 use crate::pool::Version;
@@ -35,6 +37,8 @@ pub enum Part {
 pub struct Wal {
     page_bytes: u64,
     frames: Vec<Option<Frame>>,
+    /// The newest frame of each page.
+    newest: BTreeMap<u32, usize>,
     /// Frames from here on are not synced.
     synced: usize,
     /// The page of a frame with a header that was written and a page that was not yet.
@@ -64,22 +68,40 @@ impl Wal {
 
     /// A frame's header was written: its page follows.
     pub fn announce(&mut self, index: usize, header: &[u8]) {
+        self.cut(index);
         self.announced = page_number(header).map(|page| (index, page));
+    }
+
+    /// Frames from here on are written anew: a transaction that failed left them.
+    fn cut(&mut self, index: usize) {
+        if index >= self.frames.len() {
+            return;
+        }
+        self.frames.truncate(index);
+        self.newest.clear();
+        let frames = self.frames.iter().zip(0..);
+        self.newest.extend(frames.filter_map(|(frame, index)| Some((frame.as_ref()?.page, index))));
+    }
+
+    /// The page of a frame that was announced and is written now.
+    pub fn announced(&self, index: usize) -> Option<u32> {
+        self.announced.filter(|(announced, _)| *announced == index).map(|(_, page)| page)
     }
 
     /// The page of a frame was written: gives its number, and the frame is of this version from now on.
     pub fn write(&mut self, index: usize, version: Version) -> Option<u32> {
-        let (_, page) = self.announced.take().filter(|(announced, _)| *announced == index)?;
+        let page = self.announced(index)?;
+        self.announced = None;
         self.set(index, page, version);
         Some(page)
     }
 
     /// Notes a frame that was found in a log from before.
     pub fn set(&mut self, index: usize, page: u32, version: Version) {
-        if self.frames.len() <= index {
-            self.frames.resize(index + 1, None);
-        }
+        self.cut(index);
+        self.frames.resize(index + 1, None);
         self.frames[index] = Some(Frame { page, version, durable: None });
+        self.newest.insert(page, index);
         self.synced = self.synced.min(index);
     }
 
@@ -98,6 +120,7 @@ impl Wal {
     /// A new generation begins: older frames are gone.
     pub fn restart(&mut self) {
         self.frames.clear();
+        self.newest.clear();
         self.synced = 0;
         self.announced = None;
     }
@@ -113,8 +136,11 @@ impl Wal {
 
     /// Where the newest frame of a page has it in the file.
     pub fn newest(&self, page: u32) -> Option<u64> {
-        let index = self.frames.iter().rposition(|frame| frame.is_some_and(|frame| frame.page == page))?;
-        Some(HEADER_BYTES + index as u64 * (FRAME_HEADER_BYTES + self.page_bytes) + FRAME_HEADER_BYTES)
+        Some(
+            HEADER_BYTES
+                + *self.newest.get(&page)? as u64 * (FRAME_HEADER_BYTES + self.page_bytes)
+                + FRAME_HEADER_BYTES,
+        )
     }
 }
 
@@ -155,6 +181,11 @@ mod tests {
         assert_eq!(durable, [10, 10, 20]);
         assert_eq!(wal.newest(9), Some(32 + 2 * 4120 + 24));
         assert_eq!(wal.newest(5), None);
+        // Another transaction writes over what a failed one left.
+        wal.announce(1, &9_u32.to_be_bytes());
+        assert_eq!((wal.newest(9), wal.newest(4)), (Some(32 + 24), None));
+        assert_eq!(wal.write(1, 4), Some(9));
+        assert_eq!((wal.newest(9), wal.newest(4), wal.len()), (Some(32 + 4120 + 24), None, 2));
         wal.restart();
         assert!(wal.frame(0).is_none() && wal.len() == 0);
     }

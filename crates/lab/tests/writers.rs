@@ -23,7 +23,7 @@ iops = 2000
 read_latency = "2ms"
 write_latency = "2ms"
 [log]
-write_bandwidth = "1MiB/s"
+write_bandwidth = "75KiB/s"
 write_latency = "4ms"
 "#;
 
@@ -120,7 +120,7 @@ fn eight_writers_are_served_in_order_without_polling_and_share_the_log() {
     let seconds = bench.seconds() - start;
     let after = bench.lab.process_sampler().unwrap().sample().unwrap();
     let grown = |metric| counter(&after, metric) - counter(&before, metric);
-    let share = grown(Counter::LogWriteBytes) / seconds / f64::from(1 << 20);
+    let share = grown(Counter::LogWriteBytes) / seconds / f64::from(75 << 10);
     let steps: i32 = outcomes.iter().map(|(steps, _)| steps).sum();
     println!("{:.0} transactions a second, the log at {share:.4}", f64::from(steps) / seconds);
     // One writer at a time that kept the turn until its log is durable would come to 250 a second at the most, and the log

@@ -101,9 +101,10 @@ fn a_ladder_has_its_phases_and_no_backlog_leaks() {
     assert_eq!(whole["result"]["note"], "at 8 sessions, with the most requests a second");
     let ramp = on_lab(&["direct-select", "--set", "rate=100..300"]);
     assert_eq!(operations(&ramp), 1000, "the mean of the rates");
-    let bulk = on_lab(&["bulk-load", "--set", "batch=10,1000"]);
+    let bulk = on_lab(&["bulk-load", "--set", "batch=1,1000"]);
     let content = |index: usize| phases(&bulk)[index]["mb_per_minute"].as_f64().unwrap();
-    assert!(content(1) > 2.0 * content(0), "larger batches load more: {} and {}", content(0), content(1));
+    // A row alone has a transaction's records; a thousand fill their pages.
+    assert!(content(1) > 1.5 * content(0), "larger batches load more: {} and {}", content(0), content(1));
 }
 
 #[test]

@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 use super::class::Class;
 use super::draw::Draw;
 
-/// Bytes of a page and of the header of its frame in the log.
+/// Bytes of a page.
 pub const PAGE: f64 = 4096.0;
-pub const FRAME: f64 = 4120.0;
 
 /// How many times what checkpoints write on average there is for them, or what they hold up would bind.
 const AMPLE: f64 = 4.0;
+
+/// Bytes a second of log that hardware has at the least: about a hundred commits.
+const LEAST_LOG: f64 = 3e4;
 
 /// What one request of a workload demands, on average.
 #[derive(Debug, Clone, Copy, Default)]
@@ -178,7 +180,7 @@ impl Hardware {
         );
         let (by_number, by_bytes) = if self.log_by_number { (1.0, 2.5) } else { (2.5, 1.0) };
         let log_iops = (rate * demand.commits * room.log * by_number).max(100.0);
-        let log_bytes = (rate * demand.log_bytes * room.log * by_bytes).max(4e5);
+        let log_bytes = (rate * demand.log_bytes * room.log * by_bytes).max(LEAST_LOG);
         let _ = write!(
             text,
             "\n[log]\nwrite_iops = {log_iops:.1}\nwrite_bandwidth = \"{log_bytes:.0}B/s\"\nwrite_latency = {}\n{}",

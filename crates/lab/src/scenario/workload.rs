@@ -1,9 +1,10 @@
 //! What the sessions of a scenario do: tables and requests as the text of a definition of one's own, and what a request demands.
 
 use super::class::Class;
-use super::demand::{Demand, FRAME, PAGE};
+use super::demand::{Demand, PAGE};
 use super::draw::Draw;
 use super::family::Family;
+use crate::records::{RECORD_BYTES, TRANSACTION_BYTES};
 
 pub struct Workload {
     pub demand: Demand,
@@ -25,9 +26,13 @@ fn reads(reads: f64, page_bytes: f64) -> Demand {
     Demand { statements: 1.0, steps: 14.0, reads, read_bytes: reads * page_bytes, ..Demand::default() }
 }
 
-/// Demand of a transaction of so many statements that leaves so many frames in the log.
-fn writes(statements: f64, frames: f64) -> Demand {
-    let log_bytes = frames * FRAME;
+/// Bytes of a row that a counter in it changes: its last digit, before and after.
+const COUNTED: f64 = 2.0;
+
+/// Demand of a transaction of so many statements that leaves so many frames in the log, and changes so many rows and entries
+/// of an index by so many bytes in all.
+fn writes(statements: f64, frames: f64, (changes, bytes): (f64, f64)) -> Demand {
+    let log_bytes = TRANSACTION_BYTES as f64 + changes * RECORD_BYTES as f64 + bytes;
     Demand { statements, steps: 40.0, commits: 1.0, log_bytes, dirty_pages: frames, ..Demand::default() }
 }
 
@@ -96,13 +101,18 @@ fn updates(family: Family, draw: &mut Draw) -> Workload {
     let pages = draw.scale(300.0, 900.0).round();
     let rows = 2.0 * pages;
     let is_indexed = family == Family::IndexedUpdates;
-    let (value, more, frames) = if is_indexed { (":n", indexed("t", rows), 2.7) } else { ("n + 1", Vec::new(), 1.0) };
+    let (value, more, frames, changes) = if is_indexed {
+        // Two bytes of the number before and after, and an entry of seven for each.
+        (":n", indexed("t", rows), 2.7, (3.0, 18.0))
+    } else {
+        ("n + 1", Vec::new(), 1.0, (1.0, COUNTED))
+    };
     let number = if is_indexed { format!("n = {{ uniform = [1, {rows:.0}] }}\n") } else { String::new() };
     let text = format!(
         "{}\n[[request]]\nname = \"update\"\nstatements = [\"UPDATE t SET n = {value} WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n{number}",
         setup(&[("t", rows, ROW_BYTES)], &more)
     );
-    Workload::plain(writes(1.0, frames), pages * draw.between(3.0, 6.0) + 300.0, text)
+    Workload::plain(writes(1.0, frames, changes), pages * draw.between(3.0, 6.0) + 300.0, text)
 }
 
 /// A new page at the end changes its parent and the first page beside itself.
@@ -113,7 +123,7 @@ fn inserts(draw: &mut Draw) -> Workload {
         "{}\n[[request]]\nname = \"insert\"\nstatements = [\"INSERT INTO t (n, c) VALUES (:number, :text)\"]\n[request.parameters]\nnumber = {{ uniform = [1, 1000000] }}\ntext = {{ text = {row} }}\n",
         setup(&[("t", 200.0, row)], &[])
     );
-    Workload::plain(writes(1.0, 1.0 + 2.0 / in_a_page), 4000.0, text)
+    Workload::plain(writes(1.0, 1.0 + 2.0 / in_a_page, (1.0, row as f64 + 12.0)), 4000.0, text)
 }
 
 fn locking(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
@@ -124,17 +134,17 @@ fn locking(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
             "[\"SELECT lab_lock(:one)\", \"SELECT lab_lock(:other)\", \"UPDATE t SET n = n - 1 WHERE id = :one\", \
              \"UPDATE t SET n = n + 1 WHERE id = :other\"]\n[request.parameters]\none = { uniform = [1, {keys}] }\n\
              other = { plus = [\"one\", {keys}] }\n",
-            writes(6.0, 2.0),
+            writes(6.0, 2.0, (2.0, 2.0 * COUNTED)),
         ),
         Family::Reservations => (
             "[\"SELECT lab_lock(:id)\", \"UPDATE t SET n = n - 1 WHERE id = :id\", \"SELECT n FROM t WHERE id = :id\"]\n\
              [request.parameters]\nid = { uniform = [1, {keys}] }\n",
-            writes(5.0, 1.0),
+            writes(5.0, 1.0, (1.0, COUNTED)),
         ),
         _ => (
             "[\"SELECT lab_lock(:id)\", \"UPDATE t SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\n\
              id = { uniform = [1, {keys}] }\n",
-            writes(4.0, 1.0),
+            writes(4.0, 1.0, (1.0, COUNTED)),
         ),
     };
     let text = format!(
@@ -161,7 +171,7 @@ fn mixed(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
     );
     // The pages that are changed stay in memory.
     let misses = (1.0 - memory * 0.7 / pages).clamp(0.0, 1.0);
-    let (read, write) = (reads(misses, PAGE), writes(1.0, 1.0));
+    let (read, write) = (reads(misses, PAGE), writes(1.0, 1.0, (1.0, COUNTED)));
     let of = |part: fn(&Demand) -> f64| (1.0 - share) * part(&read) + share * part(&write);
     let demand = Demand {
         statements: 1.0,

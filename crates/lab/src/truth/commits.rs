@@ -1,5 +1,5 @@
-//! Single-row inserts, a transaction each, as the log has them. A commit writes the last leaf, and when it is full a
-//! new one with what is above it and the first page of the file.
+//! Single-row inserts, a transaction each, as the log has them. A commit costs the record of its row. Pages that a
+//! checkpoint copies are the last leaf, and when it is full a new one with what is above it and the first page of the file.
 //!
 //! The steps of an insert are left out: they are paid while its log is written.
 
@@ -16,12 +16,12 @@ const PAYLOAD_BYTES: u64 = 2;
 const MOST_STEPS: u64 = 20;
 
 pub fn commits(count: u64, page_bytes: u64) -> Chunks {
-    let (mut tree, mut frames) = (Tree::new(page_bytes), Vec::new());
+    let (mut tree, mut made) = (Tree::new(page_bytes), Chunks { rows: count, ..Chunks::default() });
     for key in 1..=count {
         tree.append(key, PAYLOAD_BYTES);
-        frames.push(tree.take_frames());
+        made.add(&mut tree);
     }
-    Chunks { frames, pages: tree.pages(), rows: count, content_bytes: 0, steps_per_row: 0 }
+    Chunks { pages: tree.pages(), ..made }
 }
 
 /// CPU time that is paid while the log is written; where it is not much shorter than that the truth is not known.

@@ -79,11 +79,9 @@ fn write(level: &Level, source: TableData<'_>, times: u64, chunks: u64) -> Resul
     let time = write::time(spec, &made);
     let Some(value) = mb_per_minute(made.content_bytes, time.seconds) else { return Ok(None) };
     let log = Device::of(spec, Role::Log, 0);
-    let frames: u64 = made.frames.iter().sum();
     let mut reason = format!(
-        "{frames} pages of {} bytes with their headers take {:.2} s in the log, {chunks} commits {:.1} ms each and {} \
-         rows {:.2} s of CPU, {:.2} s in all",
-        spec.page_bytes,
+        "{} bytes of log take {:.2} s, {chunks} commits {:.1} ms each and {} rows {:.2} s of CPU, {:.2} s in all",
+        time.log_bytes,
         time.log_seconds,
         1e3 * log.write_latency(),
         made.rows,
@@ -105,10 +103,9 @@ fn commits(level: &Level, count: u64) -> Option<Expected> {
     }
     let log = Device::of(spec, Role::Log, 0);
     let reason = format!(
-        "{count} commits of {:.3} ms each, {} pages with their headers take {:.2} s in the log, and the statements {:.2} s \
-         of CPU",
+        "{count} commits of {:.3} ms each, {} bytes of log take {:.2} s, and the statements {:.2} s of CPU",
         1e3 * log.write_latency(),
-        made.frames.iter().sum::<u64>(),
+        time.log_bytes,
         time.log_seconds,
         time.cpu_seconds
     );

@@ -27,11 +27,11 @@ fn transactions(tables: Vec<TableData<'_>>, page_bytes: u64) -> Result<Option<Ch
             rows += 1;
             made.content_bytes += content;
             if rows % IMPORT_ROWS == 0 {
-                made.frames.push(tree.take_frames());
+                made.add(&mut tree);
             }
         })?;
         if rows % IMPORT_ROWS > 0 {
-            made.frames.push(tree.take_frames());
+            made.add(&mut tree);
         }
         made.pages += tree.pages();
         made.rows += rows;
@@ -51,11 +51,9 @@ pub fn import(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expect
     let Some(value) = mb_per_minute(made.content_bytes, time.seconds) else { return Ok(None) };
     let log = Device::of(spec, Role::Log, 0);
     let mut reason = format!(
-        "{} rows in {} pages of {} bytes with their headers take {:.2} s in the log, {} commits {:.1} ms each and {:.2} s \
-         of CPU, {:.2} s in all",
+        "{} rows in {} bytes of log take {:.2} s there, {} commits {:.1} ms each and {:.2} s of CPU, {:.2} s in all",
         made.rows,
-        made.frames.iter().sum::<u64>(),
-        spec.page_bytes,
+        time.log_bytes,
         time.log_seconds,
         made.frames.len(),
         1e3 * log.write_latency(),

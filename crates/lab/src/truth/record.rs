@@ -6,6 +6,8 @@
 
 use plimsoll_engine::{Row, Value};
 
+use crate::records::RECORD_BYTES;
+
 /// Bytes of a variable-length integer: seven bits each, nine bytes at most.
 pub const fn varint_bytes(value: u64) -> u64 {
     let bits = (u64::BITS - value.leading_zeros()) as u64;
@@ -61,6 +63,11 @@ pub fn payload_bytes(row: &Row) -> u64 {
         header += 1;
     }
     header + body
+}
+
+/// Bytes that a row costs the log when it is put into a table: those that SQLite stores, and those of its record.
+pub const fn logged_bytes(key: u64, payload: u64) -> u64 {
+    RECORD_BYTES + varint_bytes(payload) + varint_bytes(key) + payload
 }
 
 /// Bytes of a leaf's cell, its pointer included; `None` if a part of the record would go to overflow pages.

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use super::record::{inner_cell_bytes, leaf_cell_bytes};
+use super::record::{inner_cell_bytes, leaf_cell_bytes, logged_bytes};
+use crate::records::TRANSACTION_BYTES;
+use crate::wal::FRAME_HEADER_BYTES;
 
 /// Bytes of a leaf's header, and of an inner page's.
 const LEAF_HEADER: u64 = 8;
@@ -49,6 +51,9 @@ pub struct Tree {
     inner: Vec<Vec<Inner>>,
     changed_leaves: u64,
     changed_inner: BTreeSet<u64>,
+    /// Bytes of the records of rows on the last leaf, and of those on leaves before it.
+    last_leaf_log: u64,
+    earlier_log: u64,
     /// Pages when it was last asked what changed.
     pages_before: u64,
 }
@@ -63,6 +68,8 @@ impl Tree {
             inner: Vec::new(),
             changed_leaves: 0,
             changed_inner: BTreeSet::new(),
+            last_leaf_log: 0,
+            earlier_log: 0,
             pages_before: 1,
         }
     }
@@ -75,6 +82,7 @@ impl Tree {
             self.room -= cell;
         } else {
             self.changed_leaves += 1;
+            self.end_leaf_log();
             self.room = self.page_bytes - LEAF_HEADER - cell;
             if self.inner.is_empty() {
                 // The root's rows move into a page of their own.
@@ -85,7 +93,19 @@ impl Tree {
             self.add(0, inner_cell_bytes(self.last_key));
         }
         self.last_key = key;
+        self.last_leaf_log += logged_bytes(key, payload);
         true
+    }
+
+    /// No more rows of this transaction go into the last leaf. A page costs no more in the log than itself.
+    fn end_leaf_log(&mut self) {
+        self.earlier_log += std::mem::take(&mut self.last_leaf_log).min(self.page_bytes + FRAME_HEADER_BYTES);
+    }
+
+    /// Bytes of log of a transaction that wrote what was added since this was asked before.
+    pub fn take_log(&mut self) -> u64 {
+        self.end_leaf_log();
+        TRANSACTION_BYTES + std::mem::take(&mut self.earlier_log)
     }
 
     /// Inner pages, the root included.

@@ -1,9 +1,9 @@
 //! How long one session takes to write chunks: one `INSERT ... SELECT` and one transaction each, from a source in memory.
 //!
-//! A chunk costs its CPU, then its log (every page that it changes as a frame, written at once), and the latency of the
-//! log once. Nothing of this overlaps within a session. Checkpoints go on beside the chunks. Only a data device that is
-//! about as slow as the log makes itself felt, because no chunk is durable before the checkpoint that it follows. So
-//! the chunks are gone through one by one, with the checkpoints beside them.
+//! A chunk costs its CPU, then its log (by the rule of [`crate::records`], written at once), and the latency of the log
+//! once. Nothing of this overlaps within a session. Checkpoints go on beside the chunks. Only a data device that is about
+//! as slow as the log makes itself felt, because no chunk is durable before the checkpoint that it follows. So the chunks
+//! are gone through one by one, with the checkpoints beside them.
 
 use plimsoll_engine::Result;
 use plimsoll_engine::work::TableData;
@@ -15,7 +15,6 @@ use super::steps::{copied_row, cpu_seconds, statement_seconds};
 use super::tree::Tree;
 use crate::checkpointer::{is_last, threshold};
 use crate::readahead::Sizes;
-use crate::wal::FRAME_HEADER_BYTES;
 
 /// Pages that every transaction changes outside of the table: the first of the file, which says how long it is.
 const SHARED_PAGES: u64 = 1;
@@ -23,14 +22,24 @@ const SHARED_PAGES: u64 = 1;
 /// The chunks as the log has them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chunks {
-    /// Frames of each.
+    /// Frames of each: pages that a checkpoint copies.
     pub frames: Vec<u64>,
+    /// Bytes of log of each.
+    pub log_bytes: Vec<u64>,
     /// Pages of the table in the end.
     pub pages: u64,
     pub rows: u64,
     pub content_bytes: u64,
     /// Steps of SQLite's virtual machine for a row.
     pub steps_per_row: u64,
+}
+
+impl Chunks {
+    /// Adds the transaction of what was added to a table since the last one.
+    pub fn add(&mut self, tree: &mut Tree) {
+        self.frames.push(tree.take_frames());
+        self.log_bytes.push(tree.take_log());
+    }
 }
 
 /// The time of chunks and how it comes about.
@@ -55,26 +64,26 @@ pub fn chunks(source: TableData<'_>, times: u64, count: u64, page_bytes: u64) ->
         content += bytes;
     })?;
     let mut tree = Tree::new(page_bytes);
-    let (mut fits, mut key, mut frames) = (true, 0, Vec::new());
+    let (mut fits, mut key, mut frames, mut log_bytes) = (true, 0, Vec::new(), Vec::new());
     for _ in 0..count {
         for payload in (0..times).flat_map(|_| &payloads) {
             key += 1;
             fits &= tree.append(key, *payload);
         }
         frames.push(tree.take_changed() + SHARED_PAGES);
+        log_bytes.push(tree.take_log());
     }
     let rows = count * times * payloads.len() as u64;
     let content_bytes = count * times * content;
-    let chunks = Chunks { frames, pages: tree.pages(), rows, content_bytes, steps_per_row };
+    let chunks = Chunks { frames, log_bytes, pages: tree.pages(), rows, content_bytes, steps_per_row };
     Ok(fits.then_some(chunks))
 }
 
 pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
-    let frame_bytes = (spec.page_bytes + FRAME_HEADER_BYTES) as f64;
     let frames: u64 = chunks.frames.iter().sum();
     let count = chunks.frames.len() as f64;
     let (log, data) = (Device::of(spec, Role::Log, 0), Device::of(spec, Role::Data, chunks.pages * spec.page_bytes));
-    let log_bytes = frames as f64 * frame_bytes;
+    let log_bytes = chunks.log_bytes.iter().sum::<u64>() as f64;
     let of_log = Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count };
     let log_seconds = log.span(&[of_log]).seconds();
     let page_bytes = spec.page_bytes as f64;
@@ -87,14 +96,14 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
 
     let steady = Steady {
         cpu,
-        log_frame: log_seconds / frames.max(1) as f64,
+        log_byte: log_seconds / log_bytes.max(1.0),
         log_latency: log.write_latency(),
         data_frame,
         data_latency: data.write_latency(),
         threshold: threshold(spec.memory.map(|bytes| (bytes / spec.page_bytes) as usize)) as u64,
     };
     let undisturbed = count * (cpu + steady.log_latency) + log_seconds;
-    let seconds = steady.run(&chunks.frames).max(shared(spec, &data, [of_log, of_data]));
+    let seconds = steady.run(chunks).max(shared(spec, &data, [of_log, of_data]));
     let latencies = count * steady.log_latency;
     let limit = if seconds > 1.02 * undisturbed {
         "data_io"
@@ -122,7 +131,7 @@ fn shared(spec: &Spec, data: &Device<'_>, [of_log, of_data]: [Load; 2]) -> f64 {
 #[derive(Debug, Clone, Copy)]
 struct Steady {
     cpu: f64,
-    log_frame: f64,
+    log_byte: f64,
     log_latency: f64,
     data_frame: f64,
     data_latency: f64,
@@ -130,15 +139,15 @@ struct Steady {
 }
 
 impl Steady {
-    /// Goes through chunks of so many frames. A checkpoint's passes are beside the writer until little is left; the last
+    /// Goes through chunks. A checkpoint's passes are beside the writer until little is left; the last
     /// holds the writer's turn without waiting, and no later log is durable before it is.
-    fn run(&self, chunks: &[u64]) -> f64 {
+    fn run(&self, chunks: &Chunks) -> f64 {
         let (mut now, mut gate, mut data_free) = (0.0_f64, 0.0_f64, 0.0_f64);
         // Frames in the log, and those of them that came during a checkpoint's pass, with that pass's end.
         let (mut in_log, mut pass): (u64, Option<(f64, u64)>) = (0, None);
-        for frames in chunks {
+        for (frames, log_bytes) in chunks.frames.iter().zip(&chunks.log_bytes) {
             let logged = now + self.cpu;
-            let durable = (logged + *frames as f64 * self.log_frame + self.log_latency).max(gate);
+            let durable = (logged + *log_bytes as f64 * self.log_byte + self.log_latency).max(gate);
             in_log += frames;
             match &mut pass {
                 Some((end, since)) => {

@@ -106,7 +106,7 @@ pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
 fn doubts(record: &RunRecord, steady: &[Steadiness]) -> (Option<String>, Vec<String>) {
     let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
     let unsteady = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
-    (client, words::log_of_pages(record).into_iter().chain(unsteady).collect())
+    (client, unsteady.collect())
 }
 
 /// The record with all warnings that its report has.

@@ -121,34 +121,6 @@ pub fn target(record: &RunRecord) -> String {
     }
 }
 
-/// On a modelled level, how much more its log took than the level's limit counts for the same rows: SQLite logs whole pages, the
-/// service logs records (docs/LAB.md). `None` where that is hardly more, or other requests than the usual ones changed rows.
-pub fn log_of_pages(record: &RunRecord) -> Option<String> {
-    record.catalog_edition_date.as_ref().filter(|_| record.engine == "lab")?;
-    let (mut changed, mut logged) = (0, 0);
-    for repetition in &record.repetitions {
-        for kind in &repetition.requests {
-            match kind.kind.as_str() {
-                "insert" | "update" | "delete" | "bulk-load" => changed += kind.rows,
-                kind if kind.starts_with("select") => {}
-                _ => return None,
-            }
-        }
-        let logs = repetition.files.iter().filter(|file| file.file.ends_with("-wal"));
-        logged += logs.filter_map(|file| file.write_bytes).sum::<u64>();
-    }
-    let factor = logged as f64 / (changed as f64 * LOG_BYTES_OF_A_ROW);
-    (factor.is_finite() && factor >= 1.5).then(|| {
-        format!(
-            "the lab's log has whole pages of SQLite, here {factor:.1} times what the level's limit counts for these rows; the service logs \
-             records, so where the log is the limit it makes up to so many times more changes"
-        )
-    })
-}
-
-/// What the limit of a level's log counts for a generated row of 410 bytes in a full page (docs/LAB.md).
-const LOG_BYTES_OF_A_ROW: f64 = (4096.0 + 24.0) / 9.0;
-
 /// The clock, and in virtual time how much of it passed in how much real time.
 pub fn time(record: &RunRecord) -> String {
     match (record.virtual_seconds, record.host.real_seconds) {

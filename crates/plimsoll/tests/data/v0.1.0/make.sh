@@ -42,5 +42,5 @@ mkdir lab
 while IFS= read -r line; do
     # shellcheck disable=SC2086
     "$program" run --json --quiet --store other.db ${line#*: } >"lab/${line%%:*}"
-done < <(grep -v '^#' "$here/lab.txt")
+done < <(grep -v '^#' "$here/../lab/lab.txt")
 rm -f other.db* ./*.db-*
