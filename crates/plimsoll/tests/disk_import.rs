@@ -174,11 +174,11 @@ fn a_script_names_files_beside_it_alone() {
 }
 
 #[test]
-fn thousands_of_lines_that_are_not_understood_are_counted() {
+fn many_lines_that_are_not_understood_are_counted() {
     let scene = Scene::new();
-    let lines: Vec<_> = (0..3000).map(|number| format!("strange_{number}=1")).collect();
+    let lines: Vec<_> = (0..400).map(|number| format!("strange_{number}=1")).collect();
     fs::write(scene.path("jobs.fio"), format!("[a]\nrw=randread\nbs=4k\nsize=1m\n{}\n", lines.join("\n"))).unwrap();
     let said = scene.say(&["disk", ".", "--suite", "jobs.fio", "--set", "duration=100ms", "--buffered", "--json"]);
-    assert!(said.code == 0 && said.err.contains("2982 more lines are not understood"), "{}", said.err);
+    assert!(said.code == 0 && said.err.contains("382 more lines are not understood"), "{}", said.err);
     assert!(said.err.lines().count() < 30, "{}", said.err);
 }
