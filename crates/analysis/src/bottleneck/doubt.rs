@@ -35,7 +35,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
         .or_else(|| {
             doubt(
                 unexplained(model, found, named),
-                "plimsoll doctor URL says which waits of the server this user may not see",
+                "plimsoll doctor URL says which readings this server does not give, and what would give them",
             )
         })
         .or_else(|| doubt(too_close(found), LONGER))
