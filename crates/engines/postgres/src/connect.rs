@@ -288,6 +288,7 @@ impl Connector {
                 match self.enter(&address, host, name, timeout) {
                     Ok((mut connection, number)) => match self.is_fit(&mut connection, number, (&address, host)) {
                         Ok(true) => {
+                            connection.row(sql("names of the system alone"), &[])?;
                             let reached = Some((address, host.clone()));
                             *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
                             return Ok(connection);
