@@ -1,0 +1,90 @@
+//! What users and administrators may set on a server so that our questions would get other answers: functions that fit better than the
+//! system's, and a limit of the rows of every answer. Both once made `clean` remove a table of somebody else.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+
+use common::{Scene, wait_until};
+use plimsoll_testbed::{MariaDb, Postgres};
+
+/// A run that is killed while it has a table in its workspace.
+fn killed(scene: &Scene, target: &str, has_begun: impl Fn() -> bool) {
+    let file = scene.path("killed.toml");
+    let text = "name = \"killed\"\nsteps = [\"requests\"]\n[setup]\nstatements = [\"CREATE TABLE t1 (a int PRIMARY KEY)\"]\n\
+                [[request]]\nstatements = [\"SELECT a FROM t1\"]\n[parameters]\nsessions = 1\nduration = \"10m\"\n";
+    fs::write(&file, text).unwrap();
+    let mut child = scene.spawn(&["run", &file.display().to_string(), "--target", target]);
+    wait_until(has_begun);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn functions_of_users_do_not_stand_in_for_the_systems() {
+    let (scene, server) = (Scene::new(), Postgres::builder().start().unwrap());
+    let target = server.socket_url("postgres");
+    server
+        .psql(
+            "CREATE TABLE payroll (a int); CREATE TABLE called (name text); CREATE ROLE mallory; \
+             GRANT CREATE ON SCHEMA public TO mallory; GRANT INSERT ON called TO mallory; SET ROLE mallory; \
+             CREATE FUNCTION public.format(a text, b name, c name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN \
+             IF a = '%I.%I' THEN RETURN 'public.payroll'; END IF; RETURN pg_catalog.format(a, b::text, c::text); END $$; \
+             CREATE FUNCTION public.strpos(a text, b name) RETURNS int LANGUAGE plpgsql AS $$ BEGIN \
+             INSERT INTO public.called VALUES (current_user); RETURN 0; EXCEPTION WHEN OTHERS THEN RETURN 0; END $$; \
+             CREATE FUNCTION public.obj_description(a oid, b name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN \
+             INSERT INTO public.called VALUES (current_user); RETURN NULL; EXCEPTION WHEN OTHERS THEN RETURN NULL; END $$",
+        )
+        .unwrap();
+    // Where names are looked for in front of the system's as well.
+    server.psql("ALTER DATABASE postgres SET search_path = public, pg_catalog").unwrap();
+    let tables = || server.psql("SELECT count(*) FROM pg_tables WHERE tablename = 't1'").unwrap();
+    killed(&scene, &target, || tables().trim() == "1");
+    wait_until(|| {
+        let clean = scene.say(&["clean", &target]);
+        assert!(clean.code == 0, "{clean:#?}");
+        tables().trim() == "0"
+    });
+    scene.say(&["doctor", &target]);
+    let said =
+        scene.say(&["run", "insert", "--short", "--set", "duration=1s", "--repetitions", "1", "--target", &target]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    assert_eq!(server.psql("SELECT count(*) FROM payroll").unwrap().trim(), "0", "it is there");
+    assert_eq!(server.psql("SELECT count(*) FROM called").unwrap().trim(), "0");
+}
+
+#[test]
+fn a_limit_of_rows_hides_nothing_from_a_look_before_removal() {
+    let (scene, server) = (Scene::new(), MariaDb::builder().start().unwrap());
+    let target = server.socket_url("mysql");
+    let place = || server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap().lines().last().unwrap_or_default().to_owned();
+    let has_table =
+        || server.sql("SHOW PROCESSLIST").unwrap().contains("plimsoll_run") && place().starts_with("plimsoll");
+    killed(&scene, &target, || {
+        has_table() && server.sql(&format!("SHOW TABLES IN {}", place())).unwrap().contains("t1")
+    });
+    let place = place();
+    server.sql(&format!("CREATE TABLE {place}.invoice (a int); INSERT INTO {place}.invoice VALUES (42)")).unwrap();
+    server.sql("SET GLOBAL sql_select_limit = 1").unwrap();
+    wait_until(|| {
+        let clean = scene.say(&["clean", &target]);
+        assert!(!clean.out.contains("removed plimsoll"), "{clean:#?}");
+        clean.code == 6 && clean.err.contains("invoice") || clean.out.contains("invoice")
+    });
+    assert_eq!(server.sql(&format!("SELECT a FROM {place}.invoice")).unwrap().trim(), "42");
+    // Reads into the client are whole as well.
+    let said = scene.say(&[
+        "run",
+        "client-read",
+        "--short",
+        "--set",
+        "volume=4MiB",
+        "--repetitions",
+        "1",
+        "--target",
+        &target,
+    ]);
+    assert_eq!(said.code, 0, "{said:#?}");
+}
