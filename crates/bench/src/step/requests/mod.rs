@@ -262,8 +262,8 @@ impl Measure for Requests {
                 let rate = phase.rate.map(|rate| rate.to_string()).unwrap_or_default();
                 let rate = rate.trim_end_matches("/s");
                 keep.warn(format!(
-                    "the target was too slow for {rate} requests a second: {backlog} of a repetition were due and not begun \
-                     at the end"
+                    "the target, or so few sessions, were too slow for {rate} requests a second: {backlog} of a repetition were \
+                     due and not begun at the end; more sessions (--set sessions=) tell which"
                 ));
             }
             let rank = if are_batches { record.mb_per_minute.unwrap_or(0.0) } else { record.rate };
