@@ -86,6 +86,17 @@ impl Server {
         )
     }
 
+    /// Waits for what the server still does for clients that have gone, such as to make a place.
+    fn await_quiet(&self) {
+        wait_until(|| {
+            let sessions = self.says(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'plimsoll%'",
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE HOST LIKE '127.0.0.1:%' OR HOST LIKE 'localhost:%'",
+            );
+            sessions == "0"
+        });
+    }
+
     /// A run that makes requests.
     fn run(&self, scene: &Scene, target: &str) -> Child {
         let words = ["run", "mix-b", "--short", "--json", "--repetitions", "1", "--set", "volume=2MiB"];
@@ -244,6 +255,7 @@ fn doctored(server: &Server) {
         interrupt(&child);
         let (ended, took) = (said(&child.wait_with_output().unwrap()), begun.elapsed());
         assert!(took < GENEROUS, "{ended:#?}");
+        server.await_quiet();
         let place = server.workspaces();
         if !place.is_empty() {
             assert_eq!(ended.code, 130, "{ended:#?}");
