@@ -42,7 +42,10 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);
         let database = opened.database?;
         let mut findings = Findings::default();
+        // Whatever is asked from here on ends soon after an interrupt.
+        let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
         let outcome = findings.target(database.as_ref(), &interrupt);
+        drop(pulse);
         printer.result(&format!("\n{}\n{}", target.display(), findings.text()));
         // What is missing has a line already.
         let said: Vec<String> = database.capabilities().iter().filter_map(Capability::warning).collect();
@@ -249,7 +252,6 @@ struct Tried {
 /// The proof that runs are possible: makes a workspace, and removes it again. What stays after an interrupt is owed.
 fn try_workspace(database: &dyn Database, interrupt: &Interrupt) -> Result<Tried> {
     interrupt.check()?;
-    let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
     let workspace = Workspace::run(&uuid::Uuid::now_v7().simple().to_string())?;
     let owed = format!("what was made at the target ({workspace}) is not removed; 'plimsoll clean' does it later");
     interrupt.owe(Some(owed));
@@ -260,9 +262,7 @@ fn try_workspace(database: &dyn Database, interrupt: &Interrupt) -> Result<Tried
     if let Some(lease) = lease {
         give_back(lease, is_silent);
     }
-    let removed = remove_own(database, &workspace, interrupt);
-    drop(pulse);
-    removed?;
+    remove_own(database, &workspace, interrupt)?;
     interrupt.owe(None);
     tried
 }
