@@ -101,11 +101,6 @@ impl Workspace {
     const RUN: &'static str = "plimsoll_run_";
     const DATA: &'static str = "plimsoll_data_";
     const COPY: &'static str = "plimsoll_copy_";
-    /// Whether a text has the beginning of such a name in it.
-    pub fn is_named_in(text: &str) -> bool {
-        [Self::RUN, Self::DATA, Self::COPY].iter().any(|prefix| text.contains(prefix))
-    }
-
     /// Letters and digits after the prefix: a run's id, and a copy's letter.
     const LONGEST: usize = 33;
 
@@ -148,6 +143,11 @@ impl Workspace {
             && rest.len() <= Self::LONGEST
             && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         ours.then(|| Self(name.to_owned()))
+    }
+
+    /// Whether a text has the beginning of such a name in it.
+    pub fn is_named_in(text: &str) -> bool {
+        [Self::RUN, Self::DATA, Self::COPY].iter().any(|prefix| text.contains(prefix))
     }
 
     /// Its name.
