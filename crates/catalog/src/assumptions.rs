@@ -18,6 +18,8 @@ pub(crate) struct Assumptions {
     #[serde(default)]
     pub values: Vec<Assumption>,
     #[serde(default)]
+    pub in_place: Vec<InPlace>,
+    #[serde(default)]
     pub neighbours: Vec<Neighbour>,
     pub tiers: Vec<TierAssumption>,
 }
@@ -60,6 +62,17 @@ pub(crate) struct Assumption {
     pub tier: Option<String>,
     pub quantity: Quantity,
     pub value: f64,
+    pub rule: String,
+    pub source: String,
+}
+
+/// A change of tier for which no data moves.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InPlace {
+    pub generation: String,
+    pub from: String,
+    pub to: String,
     pub rule: String,
     pub source: String,
 }
@@ -130,6 +143,7 @@ fn check(file: &File<'_>, read: &Assumptions, editions: &[Edition]) -> Result<()
     }
     check_all(file, "statements", &read.statements, |statement| check_statement(statement, &of_service))?;
     check_all(file, "values", &read.values, |assumption| check_assumption(assumption, &of_service))?;
+    check_all(file, "in_place", &read.in_place, |change| check_in_place(change, &of_service))?;
     check_all(file, "neighbours", &read.neighbours, |neighbour| check_neighbour(neighbour, &of_service))?;
     check_all(file, "tiers", &read.tiers, check_tier)
 }
@@ -186,6 +200,17 @@ fn check_assumption(assumption: &Assumption, editions: &[&Edition]) -> Result<()
         (None, Some(tier)) if levels.any(|level| level.tier == *tier) => Ok(()),
         (Some(name), None) | (None, Some(name)) => Err(format!("no edition of the service has '{name}'")),
         _ => Err("expected either level or tier".to_owned()),
+    }
+}
+
+fn check_in_place(change: &InPlace, editions: &[&Edition]) -> Result<(), Problem> {
+    check_texts(&[("rule", &change.rule), ("source", &change.source)])?;
+    let generation = |edition: &&&Edition| edition.generation.as_deref() == Some(&change.generation);
+    let levels: Vec<_> = editions.iter().filter(generation).flat_map(|edition| &edition.levels).collect();
+    match [&change.from, &change.to].into_iter().find(|tier| levels.iter().all(|level| level.tier != **tier)) {
+        Some(tier) => Err(format!("no edition of generation '{}' has tier '{tier}'", change.generation)),
+        None if change.from == change.to => Err("expected two tiers".to_owned()),
+        None => Ok(()),
     }
 }
 

@@ -50,6 +50,7 @@ impl Catalog {
             write_rate: completion.complete(at, Quantity::WriteRate)?,
             memory_mb: completion.complete(at, Quantity::Memory)?,
             movement_rate: completion.movement_rate(at),
+            in_place: self.in_place(at),
             data_read_latency: tier.latency(tier.data_read_ms),
             data_write_latency: tier.latency(tier.data_write_ms),
             log_write_latency: tier.latency(tier.log_write_ms),
@@ -57,6 +58,14 @@ impl Catalog {
             neighbour: completion.neighbour(at),
             dtu,
         })
+    }
+
+    fn in_place(&self, at: LevelAt<'_>) -> Vec<String> {
+        let known = self.assumptions_of(&at.edition.service).into_iter().flat_map(|all| &all.in_place);
+        let from_here = known.filter(|change| {
+            at.edition.generation.as_ref() == Some(&change.generation) && change.from == at.level.tier
+        });
+        from_here.map(|change| change.to.clone()).collect()
     }
 
     /// Every level with at least one printed figure of what the lab measures: read rate, write rate, memory or CPU

@@ -75,6 +75,8 @@ pub struct LabLevel {
     /// MB of database a minute that the service moves when it restores one or gives it another level; absent where nobody
     /// has published that of this generation.
     pub movement_rate: Option<Sourced>,
+    /// Other tiers whose levels are reached from this one without moving data.
+    pub in_place: Vec<String>,
     /// Reads of data files.
     pub data_read_latency: LatencyQuantiles,
     /// Writes of data files.

@@ -1,5 +1,6 @@
 //! Another level for a lab: asked for by name, in effect when the database has moved. Within a tier a level is a matter
-//! of limits and in effect at once. Another tier is another machine, to which the service moves all pages. They move at
+//! of limits and in effect at once. Another tier is another machine, to which the service moves all pages, unless both are known
+//! to have the same storage. They move at
 //! the rate that was published for that, or as fast as the devices on both sides let it. Sessions stay open over a
 //! change. (A real service cuts them when it switches over; what that does to a client is a matter of faults.)
 
@@ -32,6 +33,8 @@ pub struct Changes {
 struct State {
     present: String,
     tier: String,
+    /// Other tiers to which no pages move from here.
+    in_place: Vec<String>,
     /// The level that is on its way, and the thread that brings it.
     coming: Option<(String, Option<Spawned>)>,
     asked: Vec<Asked>,
@@ -48,8 +51,9 @@ struct Asked {
 impl Changes {
     pub fn new(level: &Level) -> Self {
         let name = level.published.as_ref().map_or_else(|| level.name.clone(), |level| level.level.clone());
-        let tier = level.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
-        let state = State { present: name, tier, coming: None, asked: Vec::new() };
+        let mut state =
+            State { present: name, tier: String::new(), in_place: Vec::new(), coming: None, asked: Vec::new() };
+        state.stand_on(level);
         Self { state: Mutex::new(state), stop: AtomicBool::new(false) }
     }
 
@@ -74,6 +78,19 @@ impl Changes {
             .map(|asked| (&asked.level, asked.bytes))
             .collect();
         truth::level_change(from, &asked)
+    }
+}
+
+impl State {
+    /// The database is on a machine of this level's tier.
+    fn stand_on(&mut self, level: &Level) {
+        let published = level.published.as_ref();
+        self.tier = published.map(|level| level.tier.clone()).unwrap_or_default();
+        self.in_place = published.map(|level| level.in_place.clone()).unwrap_or_default();
+    }
+
+    fn is_another_tier(&self, level: &Level) -> bool {
+        level.published.as_ref().is_none_or(|level| level.tier != self.tier)
     }
 }
 
@@ -117,7 +134,9 @@ impl LabLevels {
     }
 
     fn has_to_move(&self, level: &Level) -> bool {
-        level.published.as_ref().is_none_or(|level| level.tier != self.changes.state.lock().tier)
+        let state = self.changes.state.lock();
+        state.is_another_tier(level)
+            && level.published.as_ref().is_none_or(|level| !state.in_place.contains(&level.tier))
     }
 }
 
@@ -141,7 +160,9 @@ impl Levels for LabLevels {
         }
         state.asked.push(Asked { level: to.clone(), bytes });
         if !moves {
-            self.server.become_like(to.spec, false);
+            let is_another = state.is_another_tier(&to);
+            state.stand_on(&to);
+            self.server.become_like(to.spec, is_another);
             state.present = name;
             return Ok(());
         }
@@ -151,10 +172,10 @@ impl Levels for LabLevels {
         let clock = Arc::clone(&self.server.clock);
         let thread = spawn(&clock, "level change", move || {
             if move_pages(&server, &to, bytes, &changes.stop) {
-                let tier = to.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
-                server.become_like(to.spec, true);
                 let mut state = changes.state.lock();
-                (state.present, state.tier, state.coming) = (name, tier, None);
+                state.stand_on(&to);
+                server.become_like(to.spec, true);
+                (state.present, state.coming) = (name, None);
             }
         });
         let mut state = self.changes.state.lock();

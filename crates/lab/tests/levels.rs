@@ -114,6 +114,22 @@ fn another_level_of_the_same_tier_is_in_effect_at_once() {
     assert!((lab.write() / wrote - 1.0).abs() < 0.01);
 }
 
+/// From Premium to Standard no data moved, on the way back it did. The memory is another machine's.
+#[test]
+fn from_premium_to_standard_no_data_moves() {
+    let mut lab = on("P1@v11-2014-07");
+    lab.scan();
+    let warm = lab.scan();
+    assert_eq!(lab.levels.moves_bytes("S2"), Some(0));
+    assert!(lab.levels.moves_bytes("Basic").unwrap() > 8 << 20);
+    assert!(lab.change("S2") == 0.0 && lab.present() == "S2");
+    assert!(lab.scan() > 2.0 * warm);
+    let truth = lab.lab.expect(Work::LevelChange("S2")).unwrap().unwrap();
+    assert!(truth.value.abs() < 1e-9 && truth.reason.contains("no data moves"), "{truth:?}");
+    let bytes = lab.levels.moves_bytes("P1").unwrap();
+    assert!(lab.change("P1") >= units::seconds_at(bytes, 150.0).unwrap());
+}
+
 /// What was published of no level of that generation is as fast as the devices of both sides.
 #[test]
 fn where_no_rate_was_published_the_devices_decide() {

@@ -22,11 +22,18 @@ pub(super) fn at_work(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<(f64, f
 /// quota, which is none of the server's waits.
 pub(super) fn queued(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<f64> {
     let means = means.whole();
-    let own = means.sum(&["server_cpu", "client_cpu"])?;
     let cpus = |resource| ceiling(ceilings, resource).map(|ceiling| ceiling.value);
-    let is_held = cpus("client_cpu").zip(cpus(MACHINE_CPU)).is_some_and(|(own, all)| own < all);
-    let of_client = means.column("client_cpu_queue").filter(|_| !is_held).unwrap_or(0.0);
-    let waited = means.column("server_cpu_queue")? + of_client;
+    let of_client = means.column("client_cpu_queue");
+    let (own, waited) = match means.column("server_cpu") {
+        Some(server) => {
+            let is_held = cpus("client_cpu").zip(cpus(MACHINE_CPU)).is_some_and(|(own, all)| own < all);
+            let of_client = of_client.filter(|_| !is_held).unwrap_or(0.0);
+            (server + means.column("client_cpu")?, means.column("server_cpu_queue")? + of_client)
+        }
+        // An engine that works in our own threads has no limit of the client beside its own.
+        None if cpus("client_cpu").is_none() => (means.column("client_cpu")?, of_client?),
+        None => return None,
+    };
     let busy = own + means.sum(&["other_cpu", "kernel_cpu"]).unwrap_or(0.0);
     let stolen = means.column("stolen_cpu").unwrap_or(0.0);
     Some(waited + if busy > 0.0 { stolen * own / busy } else { 0.0 })

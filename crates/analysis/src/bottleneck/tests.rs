@@ -512,6 +512,15 @@ fn neighbours_cost_what_threads_waited_for_a_core() {
     let cpu =
         |judged: &Judged| judged.gains().iter().find(|gain| gain.limit == "cpu").map_or(0.0, |gain| gain.gain_percent);
     assert!(cpu(&held(0.5)) < 1.0 && cpu(&held(2.0)) > 5.0, "{:?} {:?}", held(0.5), held(2.0));
+    // An engine in our own threads waits with them.
+    let embedded = |queued| {
+        let columns = [("client_cpu", 0.6), ("client_cpu_queue", queued), ("other_cpu", 1.3), ("kernel_cpu", 0.0)];
+        judged(&columns, &[("machine_cpu", 2.0)], &closed(1.0), &STEADY)
+    };
+    let waits = embedded(0.35);
+    assert_eq!(waits.limits(), Some(vec!["cpu"]), "{waits:?}");
+    assert!(waits.evidence.iter().any(|one| one.contains("0.35 threads of this process waited")), "{waits:?}");
+    assert!(!embedded(0.0).limits().unwrap_or_default().contains(&"cpu"), "{:?}", embedded(0.0));
     // They took nearly all of the machine, and the server hardly waited for it.
     let hardly = beside_others(Some(0.43), 1.6);
     assert_eq!(hardly.limits(), Some(vec!["log_write"]), "{hardly:?}");

@@ -129,13 +129,16 @@ fn part_of(one: &Found) -> f64 {
     one.used.as_ref().map_or(0.0, |used| used.part)
 }
 
+/// An engine without processes of its own works in ours.
+fn works_elsewhere(model: &Model<'_>) -> bool {
+    model.means.column("server_cpu").is_some()
+}
+
 /// The owner of the CPU.
 fn whose(model: &Model<'_>) -> String {
-    // An engine without processes of its own works in ours.
-    let has_server = model.means.column("server_cpu").is_some();
     let users = [
         ("server_cpu", "the server's"),
-        ("client_cpu", if has_server { "our client's" } else { "this process's" }),
+        ("client_cpu", if works_elsewhere(model) { "our client's" } else { "this process's" }),
         ("other_cpu", "other processes'"),
         ("kernel_cpu", "the kernel's own"),
         ("stolen_cpu", "taken by the machine's host"),
@@ -176,8 +179,9 @@ fn beside(model: &Model<'_>) -> Option<String> {
     } else {
         "with theirs and its own work"
     };
+    let own = if works_elsewhere(model) { "the server and the client" } else { "this process" };
     Some(format!(
-        "other processes used {} of {} cores; on average {} threads of the server and the client waited for a core, {cost}",
+        "other processes used {} of {} cores; on average {} threads of {own} waited for a core, {cost}",
         number(cores),
         number(all),
         number(waited)

@@ -66,7 +66,7 @@ pub(super) struct Connector {
     pub(super) drop_clean_buffers: bool,
     /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
     pub(super) loads: (u32, Option<bool>),
-    /// True once rows were loaded by the bulk protocol in a request, whose time is measured.
+    /// True once rows were loaded in a request, whose time is measured.
     pub(super) measures_loads: Arc<AtomicBool>,
     /// What definitions have made in their places beside tables.
     pub(super) made: Arc<Mutex<OwnObjects>>,

@@ -33,6 +33,8 @@ const MAKING: &str = "making workspaces";
 /// What is to be said of loads that were measured: `INSERT BULK` takes a hint ORDER, which the library of the protocol can't send.
 const UNORDERED: &str = "rows were loaded without a hint of their order, so the server may sort each batch before it goes into the \
                          clustered key, although they come in the key's order";
+const BY_STATEMENTS: &str = "rows were loaded by INSERT statements of many rows, as this server can't take them by the bulk protocol, which \
+                             is usually faster";
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
@@ -88,7 +90,8 @@ impl Database for MssqlDatabase {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.connector.errors.seen.told(false);
         if self.connector.measures_loads.load(Ordering::Relaxed) {
-            warnings.push(UNORDERED.to_owned());
+            let in_bulk = self.server.abilities.has(Ability::LoadInBulk);
+            warnings.push(if in_bulk { UNORDERED } else { BY_STATEMENTS }.to_owned());
         }
         warnings
     }

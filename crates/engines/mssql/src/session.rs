@@ -302,7 +302,7 @@ impl Requester for MssqlSession {
 
     /// Beside other sessions, so without a lock of the table.
     fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.measures_loads.fetch_or(self.abilities.has(Ability::LoadInBulk), Ordering::Relaxed);
+        self.measures_loads.store(true, Ordering::Relaxed);
         self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 

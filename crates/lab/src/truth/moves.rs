@@ -169,7 +169,7 @@ pub fn level_change(from: &Level, changes: &[(&Level, u64)]) -> Option<Expected>
         false => ("data_io", (basis_by_devices(from, "data_io"), false)),
     };
     let reason = if bytes <= 0.0 {
-        format!("{} is of the same tier, where another level is in effect at once", to.name)
+        format!("no data moves for {}, so it is in effect at once", to.name)
     } else {
         let by = if by_service { "the service moves" } else { "the data devices of both levels move" };
         format!("{by} {:.2} MB of database in {seconds:.2} s", bytes / MB as f64)

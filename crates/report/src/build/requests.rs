@@ -79,9 +79,13 @@ pub fn mix(record: &RunRecord) -> Option<Table> {
             (text("Request"), &|kind| plain(&kind.kind).into()),
             (number("Share", "%"), &|kind| all.map(|all| 100.0 * kind.operations as f64 / all).into()),
             (number("Answered", ""), &|kind| kind.operations.into()),
+            (number("Answered after the end", "").unless_zero().spare(6), &|kind| kind.drained.into()),
             (number("Rows examined", "").unless_zero().spare(8), &|kind| examined.then_some(kind.rows_examined).into()),
             (number("Rows", "").unless_zero().spare(3), &|kind| kind.rows.into()),
-            (number("Content", "MB").unless_zero().spare(2), &|kind| megabytes(kind.content_bytes).into()),
+            // What a written statement carries is counted for our own kinds alone: 0 is unknown.
+            (number("Content", "MB").spare(2), &|kind| {
+                Some(megabytes(kind.content_bytes)).filter(|mb| *mb > 0.0).into()
+            }),
             (number("p50", "ms").page("STATISTICS.md"), &ms(50.0)),
             (number("p90", "ms").spare(4), &ms(90.0)),
             (number("p99", "ms"), &ms(99.0)),

@@ -56,9 +56,10 @@ fn single_rows_are_asked_for_by_procedures_of_our_own() {
     assert_eq!(script.asked().last().unwrap(), "EXEC [plimsoll_run_a1].other @P1");
 }
 
-/// The library of the protocol has no hint for the order of rows, which a load whose time is measured says.
+/// The library of the protocol has no hint for the order of rows, which a load whose time is measured says. It says as well
+/// if the server can't take rows by that protocol.
 #[test]
-fn a_measured_load_says_that_it_had_no_order() {
+fn a_measured_load_says_how_its_rows_went() {
     struct Nothing;
     impl RowSource for Nothing {
         fn next(&mut self, _: &mut Row) -> Result<bool> {
@@ -66,15 +67,20 @@ fn a_measured_load_says_that_it_had_no_order() {
         }
     }
     let (_, clock) = clock();
-    let script = granting().on("LOAD", [Said::Rows(Vec::new())]).on("SET NOCOUNT", [Said::Rows(Vec::new())]);
-    let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
-    let workspace = Workspace::run("a1").unwrap();
-    let mut session = database.session_with(&workspace, &workspace, RequestAccess::OWN).unwrap();
-    Session::load(session.as_mut(), &table(), &mut Nothing).unwrap();
-    assert_eq!(database.warnings(), Vec::<String>::new());
-    let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
-    requester.load_batch(&table(), &mut Nothing).unwrap();
-    assert!(database.warnings().len() == 1 && database.warnings()[0].contains("hint of their order"));
+    for (concatenated, said) in [("a,b", "hint of their order"), ("b", "INSERT statements of many rows")] {
+        let done = || [Said::Rows(Vec::new())];
+        let script =
+            granting().row("DECLARE @names", &[Text(concatenated)]).on("LOAD", done()).on("SET NOCOUNT", done());
+        let script = script.on("TRANSACTION", done());
+        let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
+        let workspace = Workspace::run("a1").unwrap();
+        let mut session = database.session_with(&workspace, &workspace, RequestAccess::OWN).unwrap();
+        Session::load(session.as_mut(), &table(), &mut Nothing).unwrap();
+        assert_eq!(database.warnings(), Vec::<String>::new());
+        let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
+        requester.load_batch(&table(), &mut Nothing).unwrap();
+        assert!(database.warnings().len() == 1 && database.warnings()[0].contains(said), "{:?}", database.warnings());
+    }
 }
 
 #[test]
