@@ -122,6 +122,16 @@ pub trait Transfer: Send {
     /// Ways in which this engine copies a database, the usual one first.
     fn methods(&self) -> &'static [&'static str];
 
+    /// True if nothing of a new copy is in memory, neither the engine's nor that of its machine, as far as anybody knows.
+    fn copies_are_cold(&self) -> bool {
+        false
+    }
+
+    /// A copy as what is measured: where a target samples nothing but its own database, the copy is a target of its own.
+    fn inside(&self, copy: &Workspace) -> Result<Restored> {
+        Ok(Restored { elsewhere: None, workspace: copy.clone(), keeper: None })
+    }
+
     /// Finds the tools that a move needs, and says their names and versions. An error if one isn't on this machine.
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>>;
 

@@ -194,8 +194,11 @@ pub struct Repetition {
 /// How a cold start was made, and what proves it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ColdStart {
-    /// What was done, in order: `restart`, `copy`, `displace`, `reopen`, `drop-os-cache`.
+    /// What was done, in order: `restart`, `copy`, `displace`, `reopen`, `drop-os-cache`, `database-copy`.
     pub methods: Vec<String>,
+    /// What the service said of the memory in use before the first read, in percent of the level's; absent where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_percent_before: Option<f64>,
     /// Cache misses in percent of the pages that were read; from the measurement itself, absent without a counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_miss_percent: Option<f64>,

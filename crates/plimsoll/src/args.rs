@@ -166,6 +166,10 @@ pub struct Run {
     /// Shell command that restarts the server, so that each repetition starts with a cold cache.
     #[arg(long, value_name = "COMMAND")]
     pub restart_command: Option<String>,
+    /// Scans: how a cold cache is made. 'copy' reads a new copy of a database in each repetition, for Azure SQL Database; with
+    /// --settle it waits before it reads.
+    #[arg(long, value_name = "usual|copy", value_parser = ["usual", "copy"], conflicts_with_all = ["restart_command", "keep_data"])]
+    pub cold: Option<String>,
     /// level-change: shell command that requests the level in PLIMSOLL_LEVEL, for targets without a statement for it.
     #[arg(long, value_name = "COMMAND", requires = "level_check")]
     pub level_command: Option<String>,

@@ -358,6 +358,37 @@ fn the_lab_moves_databases_as_fast_as_its_limits_say() {
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
 
+/// A new copy in each repetition, of which nothing is in memory. It takes consent, and nothing of it stays.
+#[test]
+fn a_scan_may_read_copies_to_be_cold() {
+    let (scene, folder) = (Scene::new(), tempfile::tempdir().unwrap());
+    let target = format!("lab:azure-sql-db/S2@v12-ga-2015-01?file={}", folder.path().join("lab.db").display());
+    let cold = ["--cold", "copy", "--settle", "5h", "--set", "volume=3GiB"];
+    scene.say(&[&["run", "read-scan", "--target", &target, "--short"], &cold[..]].concat()).failed(6, &["bill"]);
+    let said = scene.say(&run("read-scan", &target, &cold));
+    let record = &said.json()[0];
+    let near =
+        record["results"][0]["value"].as_f64().unwrap() / record["results"][0]["expected"]["value"].as_f64().unwrap();
+    assert!((near - 1.0).abs() < 0.01, "{}", record["results"]);
+    for repetition in record["repetitions"].as_array().unwrap() {
+        let cold = &repetition["cold"];
+        assert_eq!(
+            (cold["verified"].as_bool(), cold["settle_seconds"].as_f64()),
+            (Some(true), Some(18_000.0)),
+            "{cold}"
+        );
+        assert_eq!(cold["methods"], serde_json::json!(["database-copy"]));
+    }
+    assert!(is_empty(&folder), "{:?}", fs::read_dir(folder.path()).unwrap().collect::<Vec<_>>());
+    // Where a copy is in memory it proves nothing, and where nothing is to be cold there is no need.
+    let sqlite = format!("sqlite:{}", folder.path().join("own.db").display());
+    scene.say(&run("read-scan", &sqlite, &["--cold", "copy"])).failed(2, &["not known to be cold on 'sqlite'"]);
+    scene
+        .say(&run("read-scan", &target, &["--cold", "copy", "--set", "cache=warm"]))
+        .failed(2, &["needs cache = cold"]);
+    scene.say(&run("mix-a", &target, &["--cold", "copy"])).failed(2, &["--cold"]);
+}
+
 #[test]
 fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
     let server = MariaDb::builder().buffer_pool_mb(64).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap();

@@ -40,7 +40,7 @@ pub struct StepKind {
     /// True if a repetition waits by itself between provisioning and measuring.
     pub settles_itself: fn(&Parameters) -> bool,
     /// What the user has to allow.
-    pub consent: Option<Consent>,
+    pub consent: fn(&Parameters) -> Option<Consent>,
     /// What it can't do without; where the target lacks it, nothing is begun.
     pub needs: &'static [Need],
     /// True if a definition says which requests are made.
@@ -76,7 +76,7 @@ impl StepKind {
             kept_data: |_, _| None,
             check: |_| Ok(()),
             settles_itself: |_| false,
-            consent: None,
+            consent: |_| None,
             needs: &[],
             makes_requests: false,
             compares_volumes: false,

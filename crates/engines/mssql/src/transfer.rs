@@ -13,6 +13,7 @@ use plimsoll_engine::{Error, ErrorKind, Follow, Mark, Move, Restored, Result, Ro
 use super::connect::Connector;
 use super::control::Control;
 use super::copies::{self, Copies, Making};
+use super::database::MssqlDatabase;
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
 use super::wire::{Outcome, Wire};
@@ -192,6 +193,20 @@ fn azure_bytes(copies: &Copies<'_>, to: &Workspace, whole: Option<u64>) -> Optio
 impl Transfer for MssqlTransfer {
     fn methods(&self) -> &'static [&'static str] {
         if self.product == Product::Database { &AZURE_WAYS } else { &WAYS }
+    }
+
+    /// Azure is believed to copy files, to another machine or behind the buffer pool.
+    fn copies_are_cold(&self) -> bool {
+        self.product == Product::Database
+    }
+
+    /// In Azure each database has its own resources, and its tables are in the schema that is named like the run's place.
+    fn inside(&self, copy: &Workspace) -> Result<Restored> {
+        if self.product != Product::Database {
+            return Ok(Restored { elsewhere: None, workspace: copy.clone(), keeper: None });
+        }
+        let database = MssqlDatabase::open(self.connector.to(copy.name()))?;
+        Ok(Restored { elsewhere: Some(Box::new(database)), workspace: self.run.clone(), keeper: None })
     }
 
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {

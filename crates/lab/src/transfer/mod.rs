@@ -101,6 +101,10 @@ impl Transfer for LabTransfer {
     }
 
     /// None: it is all in this program.
+    fn copies_are_cold(&self) -> bool {
+        true
+    }
+
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
         Ok(if for_what == Move::Import { vec!["SQL of this program".to_owned()] } else { Vec::new() })
     }

@@ -170,7 +170,6 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
             group.apply(definition).map_err(|problem| Failure::usage(problem).hint(hint))?;
         }
     }
-    definitions.iter().try_for_each(|definition| consent(definition, options))?;
     let pairs = options
         .set
         .iter()
@@ -196,6 +195,9 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
         // Full lengths are for one rate, and a search tries a dozen.
         pairs.entry("duration").or_insert(SEARCH_STEP);
     }
+    if let Some(how) = &options.cold {
+        pairs.insert("cold_by", how);
+    }
     // With several tests a key has to mean something to one of them at least.
     for (key, value) in &pairs {
         let errors: Vec<String> = definitions
@@ -209,6 +211,10 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
         if let Some(error) = errors.first()
             && errors.len() == definitions.len()
         {
+            if options.cold.is_some() && *key == "cold_by" {
+                return Err(Failure::usage("--cold: none of these tests scans tables from a cold cache")
+                    .hint("read-scan and read-scan-weak do"));
+            }
             return Err(
                 Failure::usage(format!("--set: {error}")).hint("'plimsoll tests show TEST' lists the parameters")
             );
@@ -225,15 +231,16 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
             Failure::usage(format!("{}: {problem}", chosen.definition.name))
                 .hint("'plimsoll tests show TEST' lists the parameters")
         })?;
+        consent(&chosen.definition, &parameters, options)?;
         Ok(chosen)
     });
     chosen.collect()
 }
 
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
-fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
+fn consent(definition: &Definition, parameters: &Parameters, options: &Run) -> Result<(), Failure> {
     let refused = |message: String| Failure::usage(message).code(exit::SAFETY);
-    for consent in definition.steps.iter().filter_map(|step| step.consent) {
+    for consent in definition.steps.iter().filter_map(|step| (step.consent)(parameters)) {
         match consent {
             Consent::Databases { backups } if !options.consent.allow_create_database => {
                 let message = format!("{} creates databases, and this run does not allow it", definition.name);
@@ -243,7 +250,8 @@ fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
                     ""
                 };
                 return Err(refused(message).hint(format!(
-                    "their names begin with plimsoll_copy_, they take twice the volume, and the run removes them{backups}; add \
+                    "their names begin with plimsoll_copy_, they take twice the volume, and the run removes them{backups}; a cloud service may \
+                     bill each like any database as long as it is there; add \
                      --allow-create-database, and set their size by --set volume=... or --set sizes=..."
                 )));
             }

@@ -127,6 +127,7 @@ pub fn cold_starts(record: &RunRecord) -> Option<Table> {
         &[
             (text("Rep."), &|(one, _)| plain(&one.label).into()),
             (text("Made cold by"), &|(_, cold)| methods(cold).into()),
+            (number("Memory in use before", "%"), &|(_, cold)| cold.memory_percent_before.into()),
             (number("Cache misses", "%"), &|(_, cold)| cold.engine_miss_percent.into()),
             (number("Device reads", "%"), &|(_, cold)| cold.device_read_percent.into()),
             (scaled("Settled", "s").unless_zero(), &|(_, cold)| cold.settle_seconds.into()),

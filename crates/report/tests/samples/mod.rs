@@ -114,6 +114,7 @@ pub fn read_scan(target: &str, rate: f64) -> RunRecord {
         }
         one.cold = Some(ColdStart {
             methods: vec!["reopen".into(), "drop-os-cache".into()],
+            memory_percent_before: None,
             engine_miss_percent: Some(99.8),
             device_read_percent: (at != 2).then_some(99.0),
             verified: at != 2,

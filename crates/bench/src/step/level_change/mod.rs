@@ -50,7 +50,7 @@ pub(super) const KIND: StepKind = StepKind {
         }
         Ok(())
     },
-    consent: Some(Consent::Level),
+    consent: |_| Some(Consent::Level),
     needs: write::NEEDS,
     ..StepKind::new(
         "level-change",

@@ -23,7 +23,7 @@ const RESTORE_WAY: Moving = Moving { what: Move::Restore, check: |_, _, _| Ok(()
 /// A physical backup of a whole database and its restore.
 pub(super) const KIND: StepKind = StepKind {
     expects: |ran, ask| expects(&[Work::Restore], ran, ask),
-    consent: Some(Consent::Databases { backups: true }),
+    consent: |_| Some(Consent::Databases { backups: true }),
     tidy_machine: || {
         scratch::remove_leftovers();
     },

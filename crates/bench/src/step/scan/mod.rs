@@ -1,13 +1,15 @@
 //! Table scans: one query per table, tables in order, one session (reference, 2.9; weakest isolation: 2.9, NOLOCK variant).
 //! Into the client several sessions may read (2.8): that is [`read`]'s.
 
+mod copied;
 mod proof;
 mod read;
 
 use plimsoll_engine::work::{Expected, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Result, TableSize, WeakIsolation, Workspace};
-use plimsoll_measurement::{Counter, Metric, Point, units};
+use plimsoll_measurement::{ColdStart, Counter, Metric, Point, units};
 
+use self::copied::Copied;
 use self::proof::{Sums, judge};
 use self::read::Read;
 use crate::dataset::{self, Dataset, DatasetSpec, check_rows};
@@ -16,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::parameters::shared::{CACHE, ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
 use crate::step::context::{Context, Keep, Target, Time};
-use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind, pages};
+use crate::step::kind::{Ask, Consent, Measure, Measures, Ran, StepKind, pages};
 use crate::step::probe::Probe;
 
 const ISOLATION: Parameter = Parameter::new(
@@ -37,26 +39,45 @@ const READERS: Parameter = Parameter::new(
 )
 .or("1");
 
+const COLD_BY: Parameter = Parameter::new(
+    "cold_by",
+    Kind::Choice(&["usual", "copy"]),
+    "How a cache is made cold: as the engine lets us, or by reading a new copy of the database (Azure SQL Database, lab).",
+)
+.or("usual");
+
 /// Table scans (reference, 2.9).
 pub(super) const KIND: StepKind = StepKind {
     expects,
     // A log of one table, and for one table at a time a copy to make it cold.
     space_bytes: |parameters, kept| {
         let volume = parameters.bytes("volume");
+        if is_copied(parameters) {
+            return pages(volume.saturating_mul(2));
+        }
         let load = if kept { 0 } else { pages(volume) };
         load.saturating_add(pages(volume / parameters.tables()).saturating_mul(2))
     },
     kept_data: |parameters, page_bytes| Some(DatasetSpec::wanted(parameters, page_bytes).workspace()),
     // A cold scan waits between making cold and scanning, which is what settling is for.
     settles_itself: |parameters| parameters.choice("cache") == "cold",
+    consent: |parameters| is_copied(parameters).then_some(Consent::Databases { backups: false }),
+    check: |parameters| {
+        let is_warm = parameters.choice("cache") != "cold";
+        if is_copied(parameters) && is_warm { Err("cold_by = copy needs cache = cold".to_owned()) } else { Ok(()) }
+    },
     compares_volumes: true,
     ..StepKind::new(
         "scan",
-        &[&VOLUME, &ROW, &TABLES, &ISOLATION, &CACHE, &INTO, &READERS, &SEED],
+        &[&VOLUME, &ROW, &TABLES, &ISOLATION, &CACHE, &COLD_BY, &INTO, &READERS, &SEED],
         || Measures::AtDatabase(Box::<Scan>::default()),
         figures,
     )
 };
+
+fn is_copied(parameters: &Parameters) -> bool {
+    parameters.choice("cold_by") == "copy"
+}
 
 /// Where several sessions read at a time: over the time from the first beginning to the last end.
 fn figures(measured: &Measured<'_>) -> Vec<Series> {
@@ -92,6 +113,7 @@ fn expects(ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
 #[derive(Default)]
 struct Scan {
     dataset: Option<Dataset>,
+    copied: Option<Copied>,
     sizes: Vec<Option<TableSize>>,
 }
 
@@ -115,7 +137,11 @@ impl Measure for Scan {
             keep.warn(format!("the weakest isolation has {note}; the figures are those of read-scan"));
         }
         let is_cold = parameters.choice("cache") == "cold";
-        let dataset = dataset::prepare(target, keep, wanted, is_cold && target.cold.restart_command.is_none())?;
+        let dataset = if is_copied(parameters) {
+            self.copied.insert(Copied::new(target)?).load(target, keep, wanted)?
+        } else {
+            dataset::prepare(target, keep, wanted, is_cold && target.cold.restart_command.is_none())?
+        };
         keep.fact("tables", wanted.tables);
         keep.fact("rows_per_table", wanted.rows);
         keep.fact("data_reused", dataset.reused);
@@ -129,14 +155,18 @@ impl Measure for Scan {
         let Context { target, parameters, keep, .. } = context;
         let cold = parameters.choice("cache") == "cold";
         let methods = if cold { self.make_cold(target, keep)? } else { Vec::new() };
+        let copy = self.copied.as_ref().and_then(Copied::database);
+        let target = &target.at(copy.unwrap_or(target.database));
         let dataset = self.dataset.as_ref().ok_or_else(not_prepared)?;
+        let memory_percent_before = if cold { memory_percent(target, &dataset.workspace)? } else { None };
         let sums = if parameters.choice("into") == "client" {
             Read { dataset, sizes: &self.sizes, readers: parameters.count("readers").max(1) }.repeat(target, keep)?
         } else {
             self.scan(dataset, parameters, target, keep)?
         };
         if cold {
-            let proof = sums.proof(methods, keep.time.settle.as_secs_f64());
+            let settled = keep.time.settle.as_secs_f64();
+            let proof = ColdStart { memory_percent_before, ..sums.proof(methods, settled) };
             judge(keep, &proof);
             keep.repetition.cold = Some(proof);
         }
@@ -145,7 +175,7 @@ impl Measure for Scan {
 
     fn finish(&mut self, _: &dyn Database, _: &Workspace, _: &Interrupt) -> Result<()> {
         self.dataset = None;
-        Ok(())
+        self.copied.take().map_or(Ok(()), |mut copied| copied.remove())
     }
 }
 
@@ -192,23 +222,36 @@ impl Scan {
         let dataset = self.dataset.as_mut().ok_or_else(not_prepared)?;
         keep.log.activity("making the cache cold");
         let tables: Vec<_> = dataset.tables.iter().map(|(table, _)| table.clone()).collect();
-        let place = (&dataset.workspace, dataset.lease.as_deref_mut());
-        let (methods, warnings) = target.make_cold(place, &tables, dataset.shared)?;
-        keep.warn_all(warnings);
+        let methods = if let Some(copied) = &mut self.copied {
+            dataset.workspace = copied.renew(target, keep)?;
+            vec!["database-copy".to_owned()]
+        } else {
+            let place = (&dataset.workspace, dataset.lease.as_deref_mut());
+            let (methods, warnings) = target.make_cold(place, &tables, dataset.shared)?;
+            keep.warn_all(warnings);
+            // They were written anew.
+            let (mut session, _watched) = target.session(&dataset.workspace)?;
+            for (size, table) in self.sizes.iter_mut().zip(&tables) {
+                *size = session.table_size(table)?;
+            }
+            methods
+        };
         if dataset.shared && target.cold.restart_command.is_none() {
             keep.warn("other runs may be reading the kept data set, so it was not written anew to make it cold");
         }
-        let (mut session, _watched) = target.session(&dataset.workspace)?;
-        for (size, table) in self.sizes.iter_mut().zip(&tables) {
-            *size = session.table_size(table)?;
-        }
-        drop(session);
         if !keep.time.settle.is_zero() {
             keep.log.activity("settling");
             keep.time.wait(keep.time.settle)?;
         }
         Ok(methods)
     }
+}
+
+/// What the service says of the memory in use before anything is read, in percent of the level's.
+fn memory_percent(target: &Target<'_>, workspace: &Workspace) -> Result<Option<f64>> {
+    let (mut session, _watched) = target.session(workspace)?;
+    let memory = session.sample_memory()?.filter(|reading| reading.metric == Counter::MemoryPercent);
+    Ok(memory.map(|reading| reading.value))
 }
 
 fn not_prepared() -> Error {

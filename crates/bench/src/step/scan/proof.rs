@@ -34,7 +34,14 @@ impl Sums {
         let percent = |bytes: Option<u64>| bytes.zip(pages).map(|(bytes, pages)| 100.0 * bytes as f64 / pages as f64);
         let (engine, device) = (percent(self.missed), percent(self.device));
         let verified = engine.is_some_and(|percent| percent >= 98.0) && device.is_some_and(|percent| percent >= 98.0);
-        ColdStart { methods, engine_miss_percent: engine, device_read_percent: device, verified, settle_seconds }
+        ColdStart {
+            methods,
+            engine_miss_percent: engine,
+            device_read_percent: device,
+            verified,
+            settle_seconds,
+            ..ColdStart::default()
+        }
     }
 }
 

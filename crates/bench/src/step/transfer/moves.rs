@@ -67,7 +67,7 @@ pub(crate) const fn kind(
             let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
             pages(volumes.into_iter().fold(largest, u64::saturating_add))
         },
-        consent: Some(Consent::Databases { backups: false }),
+        consent: |_| Some(Consent::Databases { backups: false }),
         ..StepKind::new(name, &[&VOLUME, &SIZES, &ROW, &TABLES, &SEED], measure, figures)
     }
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use plimsoll_engine::transfer::{COPY, RESTORE};
 use plimsoll_engine::value::Value::{BigInt, Float, Null, Text};
-use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Levels, Move, Result, Transfer, Workspace, Workspaces as _};
+use plimsoll_engine::{
+    Cancel, Error, ErrorKind, Follow, Levels, Move, RequestAccess, Result, Transfer, Workspace, Workspaces as _,
+};
 
 use super::scripted::{Said, Script};
-use super::{URL, clock, mark, refusal};
+use super::{URL, clock, granting, mark, refusal};
 use crate::copies::{self, Copies};
 use crate::database::MssqlDatabase;
 use crate::level::MssqlLevels;
@@ -263,6 +265,23 @@ fn azure_copies_by_itself_and_is_waited_for() {
         assert!(error.message.contains(words), "{error:?}");
         assert!(error.hint.unwrap().contains("sys.dm_operation_status"));
     }
+}
+
+/// In Azure a database has its own resources, so that a copy is looked at from within; on a machine it is the server's.
+#[test]
+fn a_copy_in_azure_is_a_target_of_its_own() {
+    let script = granting().on("SET NOCOUNT", done());
+    let copy = run().copy('b');
+    let azure = transfer(&script, Product::Database);
+    assert!(azure.copies_are_cold());
+    let inside = azure.inside(&copy).unwrap();
+    assert_eq!(inside.workspace, run());
+    assert!(script.databases().contains(&copy.name().to_owned()), "{:?}", script.databases());
+    inside.elsewhere.unwrap().session_with(&run(), &run(), RequestAccess::OWN).unwrap();
+    let machine = transfer(&script, Product::Server);
+    assert!(!machine.copies_are_cold());
+    let inside = machine.inside(&copy).unwrap();
+    assert!(inside.elsewhere.is_none() && inside.workspace == copy);
 }
 
 /// An observer that has been interrupted.

@@ -28,6 +28,7 @@ struct Inner {
     values: String,
     logins: VecDeque<Fault>,
     names: Vec<String>,
+    databases: Vec<String>,
     cancels: usize,
     /// So many cancels a statement with these words waits for.
     waits: Option<(String, usize)>,
@@ -89,6 +90,11 @@ impl Script {
         self.0.lock().unwrap().names.clone()
     }
 
+    /// The databases that they were to be in.
+    pub fn databases(&self) -> Vec<String> {
+        self.0.lock().unwrap().databases.clone()
+    }
+
     /// What is no T-SQL has no answer.
     fn answer(&self, sql: &str) -> Outcome<Vec<Vec<Value<'static>>>> {
         let offences = Grammar::shared().and_then(|grammar| grammar.check(sql)).unwrap();
@@ -118,8 +124,9 @@ impl Script {
 }
 
 impl Dial for Script {
-    fn dial(&self, _: &Endpoint, _: &Login, application: &str) -> Outcome<Box<dyn Wire>> {
+    fn dial(&self, _: &Endpoint, login: &Login, application: &str) -> Outcome<Box<dyn Wire>> {
         let mut inner = self.0.lock().unwrap();
+        inner.databases.push(login.database.clone());
         inner.names.push(application.to_owned());
         match inner.logins.pop_front() {
             Some(fault) => Err(fault),
