@@ -87,8 +87,9 @@ pub fn execute<'a>(
     if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
-        record.left_behind = Some(left_behind(&error, &record));
-    } else {
+        let left = left_behind(&error, &record);
+        record.left_behind.get_or_insert(left);
+    } else if record.left_behind.is_none() {
         interrupt.owe(None);
     }
     interrupt.unshield();
@@ -286,7 +287,11 @@ impl Run<'_> {
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
             if let Err(error) = finish(measures, database.zip(workspace.as_ref()), interrupt) {
                 record.warnings.push(format!("not everything was given back at the target: {error}"));
-                outcome = outcome.and(Err(error));
+                if error.kind == ErrorKind::Safety {
+                    record.left_behind = Some(left_behind(&error, record));
+                } else {
+                    outcome = outcome.and(Err(error));
+                }
             }
         }
         record.ceilings.append(&mut sampling.ceilings);

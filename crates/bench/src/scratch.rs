@@ -3,14 +3,15 @@
 //! folder and removes it. If that shell is killed too, the next run or `plimsoll clean` does the same: a locked file in the
 //! folder tells whether its process lives, and that it is ours.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use plimsoll_engine::{Program, Result, process, temporary};
+use plimsoll_engine::temporary::{self, Folder};
+use plimsoll_engine::{Program, Result, process};
 
 const PREFIX: &str = "plimsoll-scratch-";
 /// What is ours to fill; short, as a socket's whole name has 107 bytes at most.
@@ -19,36 +20,40 @@ const INSIDE: &str = "in";
 /// Names of the engine's programs, each with the signal that ends it, in the folder.
 const PROGRAMS: &str = "programs";
 
-/// Waits until no process holds the pipe, stops the engine's programs that work in the folder `$1`, and removes it. A program
-/// is known by its name and its working directory, which no other program shares.
+/// Waits until no process holds the pipe, stops the engine's programs that work in the folder, and removes what is ours of it. A
+/// program is known by its name and its working directory, which no other program shares. The folder is the shell's own working
+/// directory, so that it is the same one wherever somebody moves it. What others have put there stays, and keeps the lock with its mark.
 const GUARD: &str = r#"cat >/dev/null
+here=$(pwd -P) && test -n "$here" || exit 0
 ours() {
     for process in /proc/[0-9]*; do
-        case "$(readlink "$process/cwd" 2>/dev/null)" in "$1"/*) ;; *) continue ;; esac
+        case "$(readlink "$process/cwd" 2>/dev/null)" in "$here"/*) ;; *) continue ;; esac
         read -r name 2>/dev/null <"$process/comm" || continue
         while read -r program signal; do
             test "$name" = "$program" || continue
-            test "$signal" = KILL && echo "KILL ${process#/proc/}" || echo "$2 ${process#/proc/}"
-        done 2>/dev/null <"$1/programs"
+            test "$signal" = KILL && echo "KILL ${process#/proc/}" || echo "$1 ${process#/proc/}"
+        done 2>/dev/null <./programs
     done
 }
 # Some give back what they have taken if they are asked to stop at once; who doesn't stop is killed.
 for signal in QUIT KILL; do
-    ours "$1" "$signal" | while read -r how number; do kill "-$how" "$number" 2>/dev/null; done
+    ours "$signal" | while read -r how number; do kill "-$how" "$number" 2>/dev/null; done
     for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        test -z "$(ours "$1" "$signal")" && break 2
+        test -z "$(ours "$signal")" && break 2
         sleep 0.2
     done
 done
-rm -rf "$1" 2>/dev/null
+rm -rf ./in ./programs 2>/dev/null
+case "$(ls -A 2>/dev/null)" in
+    '' | lock | lock.new) rm -f ./lock ./lock.new && rmdir "$here" ;;
+esac 2>/dev/null
 :"#;
 
 /// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
-    folder: PathBuf,
+    folder: Folder,
     guard: Child,
-    _lock: File,
 }
 
 impl Scratch {
@@ -70,15 +75,16 @@ impl Scratch {
         // A root's server runs as another user, which must get through to its files.
         let mode = fs::Permissions::from_mode(if our_user() == Some(0) { 0o711 } else { 0o700 });
         fs::set_permissions(&folder, mode.clone()).map_err(failed)?;
-        let lock = temporary::claim(&folder).map_err(failed)?;
-        fs::create_dir(folder.join(INSIDE)).map_err(failed)?;
-        fs::set_permissions(folder.join(INSIDE), mode).map_err(failed)?;
-        Ok(Self { folder, guard, _lock: lock })
+        let inside = folder.join(INSIDE);
+        let folder = Folder::claim(folder).map_err(failed)?;
+        fs::create_dir(&inside).map_err(failed)?;
+        fs::set_permissions(inside, mode).map_err(failed)?;
+        Ok(Self { folder, guard })
     }
 
     /// The folder to be filled.
     pub fn path(&self) -> PathBuf {
-        self.folder.join(INSIDE)
+        self.folder.path().join(INSIDE)
     }
 }
 
@@ -92,10 +98,10 @@ impl Drop for Scratch {
 
 fn guard(folder: &Path) -> io::Result<Child> {
     let mut shell = process::program("sh");
-    shell.args(["-c", GUARD, "plimsoll-guard"]).arg(folder).current_dir("/");
+    shell.args(["-c", GUARD, "plimsoll-guard"]).current_dir(folder);
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // A process group of its own: Ctrl-C in the terminal is for the run, which then lets go of the pipe.
-    shell.process_group(0).spawn()
+    process::spawn(shell.process_group(0))
 }
 
 fn our_user() -> Option<u32> {
@@ -111,9 +117,9 @@ fn remove_abandoned(parent: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = fs::canonicalize(parent) else { return removed };
     for folder in temporary::abandoned(&parent, PREFIX, |name| [INSIDE, PROGRAMS].contains(&name)) {
-        if let Ok(mut guard) = guard(&folder.path) {
+        if let Ok(mut guard) = guard(folder.path()) {
             drop(guard.stdin.take());
-            removed += u32::from(guard.wait().is_ok() && !folder.path.exists());
+            removed += u32::from(guard.wait().is_ok() && !folder.path().exists());
         }
     }
     removed
@@ -131,7 +137,7 @@ mod tests {
         let make = |name: &str| {
             let folder = parent.path().join(name);
             fs::create_dir(&folder).unwrap();
-            (temporary::claim(&folder).unwrap(), folder)
+            (Folder::claim(folder.clone()).unwrap(), folder)
         };
         let killed = make("plimsoll-scratch-killed").1;
         let (_living, lives) = make("plimsoll-scratch-lives");
@@ -150,7 +156,7 @@ mod tests {
             folder
         };
         let marked = make("marked");
-        drop(temporary::claim(&marked).unwrap());
+        drop(Folder::claim(marked.clone()).unwrap());
         fs::write(marked.join("letters"), "").unwrap();
         let lock = |name: &str| make(name).join("lock");
         fs::write(lock("empty"), "").unwrap();
@@ -164,12 +170,39 @@ mod tests {
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), before);
     }
 
+    /// The guard removes the folder that it was started in, by whatever name, and nothing else.
+    #[test]
+    fn a_folder_that_was_moved_goes_and_what_took_its_name_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, elsewhere) = (parent.path().join("plimsoll-scratch-moved"), parent.path().join("elsewhere"));
+        let fill = || {
+            fs::create_dir_all(folder.join(INSIDE)).unwrap();
+            fs::write(folder.join(INSIDE).join("precious"), "").unwrap();
+        };
+        let end = |mut guard: Child| {
+            drop(guard.stdin.take());
+            guard.wait().unwrap();
+        };
+        fill();
+        let started = guard(&folder).unwrap();
+        fs::rename(&folder, &elsewhere).unwrap();
+        fill();
+        end(started);
+        assert!(!elsewhere.exists() && folder.join(INSIDE).join("precious").exists());
+        fs::write(folder.join("precious"), "").unwrap();
+        fs::write(folder.join("lock"), "").unwrap();
+        end(guard(&folder).unwrap());
+        let mut stay: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        stay.sort();
+        assert_eq!(stay, ["lock", "precious"]);
+    }
+
     #[test]
     fn engines_in_it_are_stopped_and_nobody_else() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().canonicalize().unwrap().join("plimsoll-scratch-dead");
         fs::create_dir_all(folder.join(INSIDE)).unwrap();
-        drop(temporary::claim(&folder).unwrap());
+        drop(Folder::claim(folder.clone()).unwrap());
         fs::write(folder.join(PROGRAMS), "other QUIT\nmariadbd KILL\n").unwrap();
         // A program under an engine's name, and another user's shell.
         let shell = Command::new("sh").args(["-c", "command -v sh"]).output().unwrap();

@@ -5,9 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output};
 
+use nix::sys::signal::{SigSet, Signal};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, ftruncate, memfd_create};
+
+use crate::target::Secret;
 
 pub use plimsoll_clock::cpu::{thread_cpu_seconds, thread_run_queue_seconds};
 
@@ -100,13 +103,52 @@ fn read_io(path: &Path) -> Option<ProcessCounters> {
 /// Variables of our environment that hold secrets: no program that we start by ourselves needs one.
 const SECRETS: [&str; 5] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN", "PGPASSWORD", "MYSQL_PWD", "SQLCMDPASSWORD"];
 
+/// Hides what these hold wherever it comes up from now on: not all of it is what we use, and a user's command may print any.
+pub fn hide_secrets_of_environment() {
+    for secret in SECRETS.iter().filter_map(|name| std::env::var(name).ok()).filter(|secret| !secret.is_empty()) {
+        drop(Secret::new(secret));
+    }
+}
+
 /// A program that is to be started, without the secrets of our own environment.
 pub fn program(path: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(path);
     for name in SECRETS {
         command.env_remove(name);
     }
+    // It may work in another folder than we do.
+    let folder = std::env::temp_dir();
+    if folder.is_relative()
+        && let Ok(folder) = std::path::absolute(folder)
+    {
+        command.env("TMPDIR", folder);
+    }
     command
+}
+
+/// Starts a program, which may be ended by signals even where the calling thread is spared them: a program inherits what its
+/// parent blocks.
+///
+/// # Errors
+/// The system's.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    with_signals(|| command.spawn())
+}
+
+/// Runs a program to its end in the same way, and gives what it wrote.
+///
+/// # Errors
+/// The system's.
+pub fn output(command: &mut Command) -> io::Result<Output> {
+    with_signals(|| command.output())
+}
+
+fn with_signals<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let before = SigSet::thread_get_mask()?;
+    SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]).thread_unblock()?;
+    let started = start();
+    before.thread_set_mask()?;
+    started
 }
 
 /// A file without a name, in memory.

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -16,75 +17,118 @@ const LOCK: &str = "lock";
 /// Longest text of a lock file.
 const LONGEST: u64 = 1024;
 
-/// A folder whose process is dead. We hold its lock.
+/// A folder of ours, of which this process has the lock. It is held open: by its name somebody else's may be found meanwhile.
 #[derive(Debug)]
-pub struct Abandoned {
-    /// Where it is.
-    pub path: PathBuf,
+pub struct Folder {
+    path: PathBuf,
+    held: File,
     _lock: File,
 }
 
 /// What a mark of a folder names: a copy of it is another one.
-fn object(folder: &Path) -> io::Result<String> {
-    let there = fs::symlink_metadata(folder)?;
-    let name = folder.file_name().unwrap_or_default().display().to_string();
+fn object(path: &Path, held: &File) -> io::Result<String> {
+    let there = held.metadata()?;
+    let name = path.file_name().unwrap_or_default().display().to_string();
     Ok(format!("{name}-{:x}-{:x}", there.dev(), there.ino()))
 }
 
-/// Marks a new folder of ours, and locks it for as long as the file lives.
-///
-/// # Errors
-/// If the lock file can't be made.
-pub fn claim(folder: &Path) -> io::Result<File> {
-    let unnamed = folder.join("lock.new");
-    let mut lock = File::options().write(true).create_new(true).open(&unnamed)?;
-    // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
-    lock.lock()?;
-    lock.write_all(Mark::new(&object(folder)?).to_string().as_bytes())?;
-    fs::rename(&unnamed, folder.join(LOCK))?;
-    Ok(lock)
+/// Neither a link is followed nor a FIFO waited for.
+fn open(path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | more).bits() as i32;
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+impl Folder {
+    /// Marks a new folder of ours, and locks it for as long as this lives.
+    ///
+    /// # Errors
+    /// If the lock file can't be made.
+    pub fn claim(path: PathBuf) -> io::Result<Self> {
+        let held = open(&path, OFlags::DIRECTORY)?;
+        let unnamed = path.join("lock.new");
+        let mut lock = File::options().write(true).create_new(true).open(&unnamed)?;
+        // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
+        lock.lock()?;
+        lock.write_all(Mark::new(&object(&path, &held)?).to_string().as_bytes())?;
+        fs::rename(&unnamed, path.join(LOCK))?;
+        Ok(Self { path, held, _lock: lock })
+    }
+
+    /// One of a dead process, with nothing in it but what `is_part` knows.
+    fn take(path: PathBuf, is_part: &impl Fn(&str) -> bool) -> io::Result<Option<Self>> {
+        let held = open(&path, OFlags::DIRECTORY)?;
+        let lock = open(&path.join(LOCK), OFlags::empty())?;
+        if !lock.metadata()?.is_file() {
+            return Ok(None);
+        }
+        let mut text = String::new();
+        (&lock).take(LONGEST).read_to_string(&mut text)?;
+        if !Mark::names(&text, &object(&path, &held)?) {
+            return Ok(None);
+        }
+        for entry in fs::read_dir(&path)? {
+            if !entry?.file_name().to_str().is_some_and(|name| name == LOCK || is_part(name)) {
+                return Ok(None);
+            }
+        }
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Self { path, held, _lock: lock })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Where it was made.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes what `is_part` knows, wherever somebody moved the folder, and then the folder. What is not ours stays in it, with the
+    /// mark: `clean` names the folder. False if it is still there.
+    pub fn remove(&self, is_part: impl Fn(&str) -> bool) -> bool {
+        let Some((inside, path)) = self.place() else { return false };
+        let entries = fs::read_dir(&inside).into_iter().flatten().flatten();
+        let mut is_empty = true;
+        for entry in entries.filter(|entry| entry.file_name() != LOCK) {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let removed = match entry.file_name().to_str() {
+                Some(name) if is_part(name) && is_folder => fs::remove_dir_all(entry.path()).is_ok(),
+                Some(name) if is_part(name) => fs::remove_file(entry.path()).is_ok(),
+                _ => false,
+            };
+            is_empty &= removed;
+        }
+        is_empty && fs::remove_file(inside.join(LOCK)).is_ok() && fs::remove_dir(path).is_ok()
+    }
+
+    /// A way into it that leads nowhere else, and its present name.
+    fn place(&self) -> Option<(PathBuf, PathBuf)> {
+        let inside = PathBuf::from(format!("/proc/self/fd/{}", self.held.as_raw_fd()));
+        if let Ok(path) = fs::read_link(&inside) {
+            return Some((inside, path));
+        }
+        // Elsewhere than on Linux the name has to do, if it is still that of the folder.
+        let (there, held) = (fs::symlink_metadata(&self.path).ok()?, self.held.metadata().ok()?);
+        ((there.dev(), there.ino()) == (held.dev(), held.ino())).then(|| (self.path.clone(), self.path.clone()))
+    }
 }
 
 /// Folders of this user with that beginning of a name which bear their mark, have nothing in them but what `is_part` knows, and whose
 /// process is dead. What can't be looked at is left out.
-pub fn abandoned(parent: &Path, beginning: &str, is_part: impl Fn(&str) -> bool) -> Vec<Abandoned> {
+pub fn abandoned(parent: &Path, beginning: &str, is_part: impl Fn(&str) -> bool) -> Vec<Folder> {
     let me = rustix::process::getuid().as_raw();
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let named = entries.filter(|entry| {
         entry.file_name().to_str().is_some_and(|name| name.starts_with(beginning))
             && entry.metadata().is_ok_and(|there| there.is_dir() && there.uid() == me)
     });
-    named.filter_map(|entry| take(entry.path(), &is_part).ok().flatten()).collect()
+    named.filter_map(|entry| Folder::take(entry.path(), &is_part).ok().flatten()).collect()
 }
 
 /// Folders with that beginning of a name that bear our mark and whose process is dead, whatever is in them: what is still there after
 /// the abandoned ones were removed holds something that is not ours.
 pub fn left(beginning: &str) -> Vec<PathBuf> {
     abandoned(&std::env::temp_dir(), beginning, |_| true).into_iter().map(|folder| folder.path).collect()
-}
-
-fn take(path: PathBuf, is_part: &impl Fn(&str) -> bool) -> io::Result<Option<Abandoned>> {
-    // Neither a link is followed nor a FIFO waited for.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let lock = File::options().read(true).custom_flags(flags).open(path.join(LOCK))?;
-    if !lock.metadata()?.is_file() {
-        return Ok(None);
-    }
-    let mut text = String::new();
-    (&lock).take(LONGEST).read_to_string(&mut text)?;
-    if !Mark::names(&text, &object(&path)?) {
-        return Ok(None);
-    }
-    for entry in fs::read_dir(&path)? {
-        if !entry?.file_name().to_str().is_some_and(|name| name == LOCK || is_part(name)) {
-            return Ok(None);
-        }
-    }
-    match lock.try_lock() {
-        Ok(()) => Ok(Some(Abandoned { path, _lock: lock })),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
 }
 
 /// The error of something that could not be made in the folder of temporary files: `a folder for the lab`.
@@ -113,6 +157,39 @@ pub fn failed(what: &str, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn claimed(parent: &Path, name: &str) -> Folder {
+        let path = parent.join(name);
+        fs::create_dir(&path).unwrap();
+        Folder::claim(path).unwrap()
+    }
+
+    /// What others put there stays, and so does what lies under its name; what is ours goes, wherever it was moved.
+    #[test]
+    fn a_folder_goes_without_what_is_not_ours() {
+        let parent = tempfile::tempdir().unwrap();
+        let is_part = |name: &str| name == "in" || name == "file";
+        let fill = |path: &Path| {
+            fs::create_dir_all(path.join("in/deep")).unwrap();
+            fs::write(path.join("file"), "").unwrap();
+        };
+        let whole = claimed(parent.path(), "whole");
+        fill(whole.path());
+        assert!(whole.remove(is_part) && !whole.path().exists());
+        let shared = claimed(parent.path(), "shared");
+        fill(shared.path());
+        fs::write(shared.path().join("precious"), "").unwrap();
+        assert!(!shared.remove(is_part));
+        let mut stay: Vec<_> = fs::read_dir(shared.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        stay.sort();
+        assert_eq!(stay, ["lock", "precious"]);
+        let moved = claimed(parent.path(), "moved");
+        fill(moved.path());
+        fs::rename(moved.path(), parent.path().join("elsewhere")).unwrap();
+        fill(moved.path());
+        assert!(moved.remove(is_part));
+        assert!(moved.path().join("in/deep").exists() && !parent.path().join("elsewhere").exists());
+    }
 
     #[test]
     fn a_folder_that_is_missing_is_wrong_usage_and_a_full_one_is_not() {

@@ -1,22 +1,18 @@
 //! Where the files of a temporary lab are: a folder that goes with the process, and if that was killed, with the next lab
 //! that is opened. A locked file in it tells that its process lives.
 
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::{Result, temporary};
-use tempfile::TempDir;
+use plimsoll_engine::Result;
+use plimsoll_engine::temporary::{self, Folder};
 
 const PREFIX: &str = "plimsoll-lab-";
 /// What names of files in it begin with.
 const FILE: &str = "lab";
 
 #[derive(Debug)]
-pub struct Home {
-    folder: TempDir,
-    _lock: File,
-}
+pub struct Home(Folder);
 
 impl Home {
     /// Makes a folder, and removes those of killed processes.
@@ -25,14 +21,24 @@ impl Home {
         remove_abandoned(&parent);
         let failed = |error: io::Error| temporary::failed("a folder for the lab", &error);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(failed)?;
-        let lock = temporary::claim(folder.path()).map_err(failed)?;
-        Ok(Self { folder, _lock: lock })
+        Folder::claim(folder.keep()).map(Self).map_err(failed)
     }
 
     /// The file that the lab's own files are named after.
     pub fn file(&self) -> PathBuf {
-        self.folder.path().join(FILE)
+        self.0.path().join(FILE)
     }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.0.remove(is_part);
+    }
+}
+
+/// Files of a lab, with what SQLite has beside them.
+fn is_part(name: &str) -> bool {
+    name.starts_with(FILE)
 }
 
 /// Removes the folders of killed labs; returns how many. What can't be looked at or removed stays.
@@ -42,12 +48,14 @@ pub fn remove_leftovers() -> u32 {
 
 /// Removes folders of ours that nobody holds the lock of.
 fn remove_abandoned(parent: &Path) -> u32 {
-    let abandoned = temporary::abandoned(parent, PREFIX, |name| name.starts_with(FILE)).into_iter();
-    abandoned.map(|folder| u32::from(fs::remove_dir_all(&folder.path).is_ok())).sum()
+    let abandoned = temporary::abandoned(parent, PREFIX, is_part);
+    abandoned.iter().map(|folder| u32::from(folder.remove(is_part))).sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -56,7 +64,7 @@ mod tests {
         let make = |name: &str| {
             let folder = parent.path().join(name);
             fs::create_dir(&folder).unwrap();
-            (temporary::claim(&folder).unwrap(), folder)
+            (Folder::claim(folder.clone()).unwrap(), folder)
         };
         let killed = make("plimsoll-lab-killed").1;
         let (_living, lives) = make("plimsoll-lab-lives");

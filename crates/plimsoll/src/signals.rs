@@ -41,8 +41,11 @@ pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
 /// Listens for signals until the program ends, and hands them to the interrupt. The threads for what is to be done then are there from the
 /// beginning: when they are needed there may be none to be had.
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|error| Failure::usage(format!("cannot listen for signals: {error}")))?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
+        Failure::usage(format!("cannot listen for signals: {error}"))
+            .code(exit::INCOMPLETE)
+            .hint("see the limits of this shell: 'ulimit -a'")
+    })?;
     // The system wakes the thread that began the program, if that may be woken for a signal, and one that waits for a disk that stands
     // still does not wake. So no thread may but one that waits for nothing else.
     let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);

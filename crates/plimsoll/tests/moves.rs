@@ -7,10 +7,12 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::{Scene, wait_until};
 use plimsoll_testbed::{MariaDb, Postgres};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -277,6 +279,14 @@ fn a_level_is_changed_by_commands_and_comes_back() {
     // What is there already can't be measured, what fails or never takes effect is told, and the way back is asked for.
     say(&[&common, &small, &["--set", "level=small", "--allow-level-change"], &changing]).failed(2, &["already"]);
     say(&[&common, &small, &allowed, &by("test $PLIMSOLL_LEVEL = small || exit 3")]).failed(7, &["level command"]);
+    // A command may need the variables of an engine's programs; what it says of them is hidden.
+    let telling =
+        call(&[&common, &small, &allowed, &by("echo \"no $PGPASSWORD$MYSQL_PWD$SQLCMDPASSWORD\" >&2; exit 1")]);
+    let mut telling = scene.command(&telling.iter().map(String::as_str).collect::<Vec<_>>());
+    let planted = ["PGPASSWORD", "MYSQL_PWD", "SQLCMDPASSWORD"].map(|name| (name, format!("planted-{name}")));
+    let said = common::said(&telling.envs(planted).output().unwrap());
+    said.failed(7, &["no *********"]);
+    assert!(!format!("{said:?}").contains("planted"), "{said:?}");
     let never = by("echo $PLIMSOLL_LEVEL >asked");
     say(&[&common, &small, &allowed, &never, &["--set", "timeout=1s"]]).failed(7, &["not in effect"]);
     let asked = || fs::read_to_string(scene.path("asked")).unwrap_or_default().trim().to_owned();
@@ -356,6 +366,70 @@ fn the_lab_moves_databases_as_fast_as_its_limits_say() {
     let refused = scene.say(&["run", "level-change", "--target", target, "--set", "level=P1"]);
     refused.failed(6, &["--allow-level-change"]);
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+/// Whoever puts something into a folder of ours keeps it, however the run ends; what is ours goes.
+#[test]
+fn what_others_put_into_a_folder_at_work_stays() {
+    let scene = Scene::new();
+    for signal in [Signal::INT, Signal::KILL] {
+        let folder = reachable();
+        let words = run("restore", "lab:azure-sql-db/S2@v11-2014-07", &["--repetitions", "26", "--set", "volume=4GiB"]);
+        let mut child = with_backups_in(&scene, &folder, &words).spawn().unwrap();
+        let of = |kind: &str| {
+            let entries = fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.path());
+            entries.filter(|path| path.join("lock").exists()).find(|path| path.to_string_lossy().contains(kind))
+        };
+        wait_until(|| {
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
+            of("plimsoll-scratch-").is_some_and(|scratch| scratch.join("in").exists())
+        });
+        let (scratch, lab) = (of("plimsoll-scratch-").unwrap(), of("plimsoll-lab-").unwrap());
+        for folder in [&scratch, &lab] {
+            fs::write(folder.join("precious"), "mine").unwrap();
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        let holds = |folder: &Path| {
+            let mut names: Vec<_> =
+                fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        wait_until(|| !scratch.join("in").exists());
+        assert_eq!(holds(&scratch), ["lock", "precious"]);
+        if signal == Signal::INT {
+            assert_eq!(holds(&lab), ["lock", "precious"]);
+        }
+        assert!(lab.join("precious").exists());
+    }
+}
+
+/// Databases that somebody uses meanwhile stay; the record says which, with the code and the command for later.
+#[test]
+fn copies_with_something_of_others_are_left_behind() {
+    let (server, scene) = (server(), Scene::new());
+    let target = server.socket_url("postgres");
+    let words = run("copy", &target, &["--set", "volume=20MiB", "--repetitions", "26"]);
+    let mut child = scene.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(|| {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        databases(&server).contains(' ')
+    });
+    let copies = databases(&server);
+    for copy in copies.split(' ') {
+        wait_until(|| server.psql_in(copy, "CREATE TABLE IF NOT EXISTS precious (a int)").is_ok());
+    }
+    let said = common::said(&child.wait_with_output().unwrap());
+    let record = &said.json()[0];
+    assert_eq!(said.code, 7, "{said:?}");
+    let left = &record["left_behind"];
+    assert_eq!(left["exit_code"], 7, "{record}");
+    for words in copies.split(' ').chain(["precious"]) {
+        assert!(left["message"].as_str().unwrap().contains(words), "{words}: {left}");
+    }
+    assert!(left["hint"].as_str().unwrap().contains("plimsoll clean 'postgres://"), "{left}");
+    assert_eq!(databases(&server), copies);
 }
 
 /// A new copy in each repetition, of which nothing is in memory. It takes consent, and nothing of it stays.

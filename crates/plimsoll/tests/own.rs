@@ -373,7 +373,7 @@ fn folders_of_killed_runs_go_and_one_that_holds_more_is_listed() {
     for name in ["plimsoll-lab-dead", "plimsoll-scratch-dead", "plimsoll-lab-more"] {
         let folder = temporary.join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        drop(plimsoll_engine::temporary::claim(&folder).unwrap());
+        drop(plimsoll_engine::temporary::Folder::claim(folder.clone()).unwrap());
     }
     std::fs::write(temporary.join("plimsoll-lab-more/letters"), "mine").unwrap();
     let said = common::said(&scene.command(&["clean", &scene.sqlite()]).env("TMPDIR", &temporary).output().unwrap());

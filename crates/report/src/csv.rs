@@ -20,7 +20,8 @@ pub fn text(table: &Table) -> String {
 fn raw(cell: &Cell) -> String {
     match &cell.content {
         CellContent::Absent => String::new(),
-        CellContent::Text(text) | CellContent::Time(text) => text.clone(),
+        CellContent::Text(text) => harmless(text),
+        CellContent::Time(text) => text.clone(),
         CellContent::Count(count) => count.to_string(),
         CellContent::Value(value) => value.value.to_string(),
     }
@@ -29,6 +30,11 @@ fn raw(cell: &Cell) -> String {
 fn line(cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<String> = cells.map(quoted).collect();
     cells.join(",") + "\r\n"
+}
+
+/// What others named could be a formula where a spreadsheet reads it: an apostrophe makes a text of it.
+fn harmless(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t']) { format!("'{text}") } else { text.to_owned() }
 }
 
 /// A cell with a comma, a quotation mark or an end of line is put in quotation marks, and those within are doubled.
@@ -43,6 +49,7 @@ mod tests {
     #[test]
     fn cells_are_quoted_only_where_they_must() {
         assert_eq!(quoted("a b".into()), "a b");
+        assert_eq!((harmless("=1+1").as_str(), harmless("a=1").as_str()), ("'=1+1", "a=1"));
         assert_eq!(quoted("a,\"b\"\r\n".into()), "\"a,\"\"b\"\"\r\n\"");
     }
 }

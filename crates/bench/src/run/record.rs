@@ -97,8 +97,8 @@ fn remedy(target: &str) -> String {
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.
 pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repetition]) -> RunFailure {
     let is_empty = |repetition: &Repetition| repetition.points.is_empty() && repetition.requests.is_empty();
-    let how =
-        if repetitions.iter().all(is_empty) { " before anything was measured" } else { "; what was measured is kept" };
+    let has_begun = !repetitions.iter().all(is_empty);
+    let how = if has_begun { "; what was measured is kept" } else { " before anything was measured" };
     match interrupt.signal() {
         Some(signal) => RunFailure {
             kind: ErrorKind::Cancelled.name().to_owned(),
@@ -110,7 +110,11 @@ pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repet
             kind: error.kind.name().to_owned(),
             message: error.message.clone(),
             hint: error.hint.clone().or_else(|| Some(next_step(error.kind).to_owned())),
-            exit_code: error.kind.exit_code(),
+            // A guard is what stops a run before it begins.
+            exit_code: match error.kind {
+                ErrorKind::Safety if has_begun => exit::INCOMPLETE,
+                kind => kind.exit_code(),
+            },
         },
     }
 }

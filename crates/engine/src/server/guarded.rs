@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::process::program;
+use crate::process::{self, program};
 
 /// What the guard runs. The shell's `$$` is also the number of the group, which it leads.
 const WATCH: &str = "read -r word || kill -s KILL -- \"-$$\"";
@@ -30,7 +30,7 @@ impl Guarded {
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let guard = Guard::start()?;
         let group = i32::try_from(guard.0.id()).map_err(io::Error::other)?;
-        let child = command.process_group(group).spawn()?;
+        let child = process::spawn(command.process_group(group))?;
         Ok(Self { child, guard })
     }
 
@@ -59,7 +59,7 @@ impl Guard {
         shell.args(["-c", WATCH, "plimsoll-guard"]);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Ctrl-C in the terminal is for us, and we end the program.
-        shell.process_group(0).spawn().map(Self)
+        process::spawn(shell.process_group(0)).map(Self)
     }
 
     fn dismiss(&mut self) {

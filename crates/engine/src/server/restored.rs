@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::database::{Database, Restored};
 use crate::error::{Error, ErrorKind, Result};
+use crate::process;
 use crate::server::shell::last_line;
 use crate::transfer::Follow;
 use crate::workspace::Workspace;
@@ -150,8 +151,8 @@ impl Site {
         }
         give(self.account, &self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
         let give_up = clock.now().after(START_PATIENCE);
-        let child = command.spawn().map_err(|error| start_failed(&error.to_string()))?;
-        let mut server = Server { child, site: self.clone(), clock: Arc::clone(clock) };
+        let child = process::spawn(&mut command).map_err(|error| start_failed(&error.to_string()))?;
+        let mut server = Server { child, clock: Arc::clone(clock) };
         loop {
             let error = match open() {
                 Ok(database) => {
@@ -271,11 +272,10 @@ impl Copier<'_> {
     }
 }
 
-/// A server of ours; dropped, it is stopped and its files are removed.
+/// A server of ours; dropped, it is stopped. Its files go with the folder.
 #[derive(Debug)]
 struct Server {
     child: Child,
-    site: Site,
     clock: Arc<dyn Clock>,
 }
 
@@ -294,9 +294,6 @@ impl Drop for Server {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // What stays goes with the folder.
-        let _ = fs::remove_dir_all(self.site.data());
-        let _ = fs::remove_dir_all(self.site.socket_folder());
     }
 }
 

@@ -10,7 +10,7 @@ use plimsoll_clock::Clock;
 
 use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::limited_memory_file;
+use crate::process::{self, limited_memory_file};
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// How much of the command's last line an error quotes.
@@ -109,7 +109,7 @@ impl Running {
             return Guarded::spawn(shell).map(Self::Guarded);
         }
         // Ctrl-C in the terminal is for us.
-        shell.process_group(0).spawn().map(Self::Free)
+        process::spawn(shell.process_group(0)).map(Self::Free)
     }
 
     const fn child(&mut self) -> &mut Child {

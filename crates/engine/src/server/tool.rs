@@ -47,7 +47,7 @@ pub fn version(program: &Path) -> Option<String> {
 
 /// The same of one that has to be asked by these arguments. Some say it where others complain.
 pub fn version_asked_by(program: &Path, arguments: &[&str]) -> Option<String> {
-    let output = process::program(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let output = process::output(process::program(program).args(arguments).stdin(Stdio::null())).ok()?;
     let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     let said = String::from_utf8_lossy(&said).lines().next()?.trim().to_owned();
     let name = program.file_name()?.to_string_lossy();

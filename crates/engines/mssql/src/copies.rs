@@ -6,7 +6,6 @@
 //! run has a place in the target's database. Nothing may be in it that lies outside the schema of its run, as while it
 //! is being filled. While it can't be opened, it is ours if it is being restored, or copied from one of ours.
 
-use std::fs;
 use std::path::PathBuf;
 
 use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus, temporary};
@@ -355,15 +354,15 @@ pub(super) const DUMP: &str = "dump.bacpac";
 /// Removes what a dump of a dead process left on this machine, if there is something of ours.
 pub(super) fn forget_dump(copy: &Workspace) -> Result<()> {
     let folder = dump_folder(copy);
-    let left = temporary::abandoned(&std::env::temp_dir(), copy.name(), |name| name == DUMP);
-    match left.iter().find(|left| left.path == folder).map(|left| fs::remove_dir_all(&left.path)) {
-        Some(Err(error)) => {
-            Err(Error::new(ErrorKind::Permission, format!("{} can't be removed: {error}", folder.display()))
-                .hint("remove it by hand"))
-        }
-        _ => Ok(()),
+    let is_part = |name: &str| name == DUMP;
+    let left = temporary::abandoned(&std::env::temp_dir(), copy.name(), is_part);
+    if left.iter().find(|left| left.path() == folder).is_some_and(|left| !left.remove(is_part)) {
+        return Err(Error::new(ErrorKind::Permission, format!("{} can't be removed", folder.display()))
+            .hint("remove it by hand"));
     }
+    Ok(())
 }
+
 /// Whether this user may do anything on the server.
 fn is_administrator(control: &mut Control) -> Result<bool> {
     Ok(control.number(sql::IS_ADMINISTRATOR, &[])? == Some(1))

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use plimsoll_engine::process::{self, memory_file};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::{Error, ErrorKind, Result, Workspace, temporary};
+use plimsoll_engine::temporary::{self, Folder};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 
 use super::connect::Connector;
 use super::copies;
@@ -27,7 +28,7 @@ pub(super) fn find_sqlpackage() -> Result<(PathBuf, String)> {
     let folders: Vec<PathBuf> = home.into_iter().chain([PathBuf::from("/opt/sqlpackage")]).collect();
     let package = "it by 'dotnet tool install --global microsoft.sqlpackage'";
     let program = tool::find("sqlpackage", &folders, package)?;
-    let said = process::program(&program).arg("/Version").stdin(Stdio::null()).output();
+    let said = process::output(process::program(&program).arg("/Version").stdin(Stdio::null()));
     let said = said.ok().and_then(|said| {
         let text = String::from_utf8_lossy(&said.stdout);
         Some(text.lines().next()?.trim().to_owned())
@@ -99,19 +100,18 @@ fn response(action: &str, side: Side, database: &Workspace, file: &Path, told: &
 
 /// A file for a dump of this database, in a folder that only we may enter; removed with this value.
 pub(super) struct Dump {
-    folder: PathBuf,
+    folder: Folder,
     pub(super) file: PathBuf,
-    _lock: File,
 }
 
 impl Dump {
     pub(super) fn new(copy: &Workspace) -> Result<Self> {
         copies::forget_dump(copy)?;
         let folder = copies::dump_folder(copy);
-        let made = DirBuilder::new().mode(0o700).create(&folder).and_then(|()| temporary::claim(&folder));
-        let lock = made.map_err(|error| temporary::failed("a folder for the dump", &error))?;
+        let made = DirBuilder::new().mode(0o700).create(&folder).and_then(|()| Folder::claim(folder));
+        let folder = made.map_err(|error| temporary::failed("a folder for the dump", &error))?;
         // The tool takes no other ending.
-        Ok(Self { file: folder.join(copies::DUMP), folder, _lock: lock })
+        Ok(Self { file: folder.path().join(copies::DUMP), folder })
     }
 
     /// Moves what the tool wrote into a file that has no name.
@@ -143,7 +143,7 @@ fn kept(error: &io::Error) -> Error {
 
 impl Drop for Dump {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        self.folder.remove(|name| name == copies::DUMP);
     }
 }
 
@@ -151,11 +151,9 @@ impl Drop for Dump {
 pub(super) fn azure_server(az: &Path, host: &str) -> Result<[String; 2]> {
     let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
     let query = format!("[?fullyQualifiedDomainName=='{}'].[resourceGroup,name]", host.to_ascii_lowercase());
-    let output = process::program(az)
-        .args(["sql", "server", "list", "--query", &query, "--output", "tsv"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
+    let mut list = process::program(az);
+    list.args(["sql", "server", "list", "--query", &query, "--output", "tsv"]);
+    let output = process::output(list.stdin(Stdio::null()).stderr(Stdio::null()));
     let found = output.ok().filter(|output| is_name && output.status.success()).and_then(|output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let (group, name) = text.lines().next()?.trim().split_once('\t')?;
@@ -169,14 +167,15 @@ pub(super) fn azure_server(az: &Path, host: &str) -> Result<[String; 2]> {
 
 /// The earliest moment to which Azure can restore a database (ISO 8601, UTC, whole seconds); `None` if it says none yet.
 pub(super) fn earliest_restore(az: &Path, [group, server]: &[String; 2], from: &Workspace) -> Option<String> {
-    let output = process::program(az)
-        .args(["sql", "db", "show", "--resource-group", group, "--server", server, "--name", from.name()])
-        .args(["--query", "earliestRestoreDate", "--output", "tsv"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
+    let mut show = process::program(az);
+    show.args(["sql", "db", "show", "--resource-group", group, "--server", server, "--name", from.name()]).args([
+        "--query",
+        "earliestRestoreDate",
+        "--output",
+        "tsv",
+    ]);
+    let output = process::output(show.stdin(Stdio::null()).stderr(Stdio::null()));
+    let output = output.ok().filter(|output| output.status.success())?;
     let said = String::from_utf8_lossy(&output.stdout);
     let moment = said.trim().get(..19)?;
     let is_moment = moment.starts_with(|c: char| c.is_ascii_digit()) && moment.as_bytes()[10] == b'T';
@@ -248,7 +247,7 @@ mod tests {
         // What a run that was killed has left: the system has let go of the lock.
         let folder = copies::dump_folder(&workspace);
         DirBuilder::new().mode(0o700).create(&folder).unwrap();
-        drop(temporary::claim(&folder).unwrap());
+        drop(Folder::claim(folder.clone()).unwrap());
         fs::write(folder.join(copies::DUMP), "rows").unwrap();
         let dump = Dump::new(&workspace).unwrap();
         assert_eq!(dump.bytes(), None);

@@ -10,6 +10,16 @@ use rusqlite::ErrorCode;
 /// Less free space than this explains a failed write: SQLite's log index alone grows by 32 KiB at a time.
 const FULL_BELOW_BYTES: u64 = 1 << 20;
 
+/// SQLite may not write, and would have to before it can read.
+const LEFT_JOURNALS: [i32; 2] = [rusqlite::ffi::SQLITE_READONLY_ROLLBACK, rusqlite::ffi::SQLITE_READONLY_RECOVERY];
+
+/// True if this process may open next to no files any more.
+fn no_file_is_left() -> bool {
+    const TOO_MANY: i32 = 24;
+    let opened: io::Result<Vec<std::fs::File>> = (0..2).map(|_| std::fs::File::open("/dev/null")).collect();
+    opened.is_err_and(|error| error.raw_os_error() == Some(TOO_MANY))
+}
+
 /// The class of what SQLite says about a database in `folder`.
 pub(super) fn from_sqlite(error: rusqlite::Error, folder: &Path) -> Error {
     let (failure, message) = match error {
@@ -30,6 +40,21 @@ pub(super) fn from_sqlite(error: rusqlite::Error, folder: &Path) -> Error {
         // Growing the log's shared index on a full disk is reported as a plain I/O error, and a journal that can't be
         // made as a file that can't be opened.
         ErrorCode::SystemIoFailure | ErrorCode::CannotOpen if full() => ErrorKind::DiskFull,
+        ErrorCode::CannotOpen if no_file_is_left() => {
+            return Error::new(ErrorKind::Statement, sentence("this program may have no more files open"))
+                .hint("raise the limit of open files (ulimit -n)");
+        }
+        ErrorCode::SystemIoFailure => {
+            return Error::new(ErrorKind::Statement, sentence(&format!("{message} in {}", folder.display())))
+                .hint("see whether the shell limits the size of files (ulimit -f), whether a quota is used up, and the system's log");
+        }
+        ErrorCode::ReadOnly if LEFT_JOURNALS.contains(&failure.extended_code) => {
+            return Error::new(
+                ErrorKind::Safety,
+                sentence("a program that was killed has left its journal beside the file"),
+            )
+            .hint("open the file once with its own program, which brings it in order");
+        }
         ErrorCode::CannotOpen
         | ErrorCode::ReadOnly
         | ErrorCode::PermissionDenied

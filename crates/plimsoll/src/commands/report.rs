@@ -1,8 +1,9 @@
 //! `plimsoll report`: stored runs as HTML, Markdown or CSV.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::{csv, html, markdown};
@@ -20,6 +21,7 @@ use crate::settings::Settings;
 
 /// Writes the reports that were asked for.
 pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    apart(&[&options.html, &options.markdown, &options.csv])?;
     let store = settings.read_store()?;
     let mut records = records(options, store.as_ref())?;
     if let Some(base) = &options.base {
@@ -36,6 +38,16 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
         write(path, &csv::table(&records, &options.rows).unwrap_or_default(), printer)?;
     }
     Ok(exit::DONE)
+}
+
+/// Two reports can't have one file.
+fn apart(paths: &[&Option<PathBuf>]) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    let twice = paths.iter().filter_map(|path| path.as_ref()).find(|path| !seen.insert(*path));
+    twice.map_or(Ok(()), |path| {
+        Err(Failure::usage(format!("two reports would be written to {}", path.display()))
+            .hint("give each a file of its own"))
+    })
 }
 
 /// The HTML page of these runs, made now.

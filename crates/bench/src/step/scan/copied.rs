@@ -9,6 +9,7 @@ use plimsoll_engine::{Cancel, Database, Error, ErrorKind, Follow, Result, Transf
 use crate::dataset::{self, Dataset, DatasetSpec};
 use crate::interrupt::{CancelGuard, Interrupt};
 use crate::step::context::{Keep, Target};
+use crate::step::transfer::moves::both;
 
 /// The database that is copied, and its copy.
 pub(super) struct Copied {
@@ -65,8 +66,7 @@ impl Copied {
     /// Each is tried, whatever became of the other.
     pub fn remove(&mut self) -> Result<()> {
         self.elsewhere = None;
-        let copy = self.transfer.remove(&self.copy);
-        copy.and(self.transfer.remove(&self.source))
+        both(self.transfer.remove(&self.copy), self.transfer.remove(&self.source))
     }
 }
 

@@ -83,6 +83,16 @@ pub(crate) fn expects<'a>(
     works.iter().filter_map(|work| ask(work(wanted.whole())).transpose()).collect()
 }
 
+/// Two outcomes as one, with what both errors say.
+pub(crate) fn both(one: Result<()>, other: Result<()>) -> Result<()> {
+    match (one, other) {
+        (Err(one), Err(other)) if one.message != other.message => {
+            Err(Error { message: format!("{}; {}", one.message, other.message), ..one })
+        }
+        (one, other) => one.and(other),
+    }
+}
+
 struct Moves {
     how: &'static Moving,
     transfer: Option<Box<dyn Transfer>>,
@@ -159,6 +169,6 @@ impl Measure for Moves {
         let Some(mut transfer) = self.transfer.take() else { return Ok(()) };
         let all = self.sources.drain(..).map(|source| source.workspace).chain([workspace.copy(TARGET)]);
         // Each is tried, whatever became of the others.
-        all.map(|workspace| transfer.remove(&workspace)).fold(Ok(()), Result::and)
+        all.map(|workspace| transfer.remove(&workspace)).fold(Ok(()), both)
     }
 }
