@@ -172,10 +172,13 @@ impl Reader<'_> {
                     matches!(base, Draw::Uniform(..) | Draw::Zipf(..) | Draw::Newest(..) | Draw::Sequence(_))
                 }) {
                     let others: Vec<&str> = names.iter().copied().filter(|known| known != name).collect();
-                    let problem = format!(
-                        "'{other}' is no parameter that is drawn as a whole number, {}",
-                        hint(other, &others, "there is no other")
-                    );
+                    let problem = match base {
+                        Some(_) => format!("'{other}' is not drawn as a whole number by itself"),
+                        None => format!(
+                            "'{other}' is no parameter that is drawn as a whole number, {}",
+                            hint(other, &others, "there is no other")
+                        ),
+                    };
                     return self.fail(Some(span.clone()), problem);
                 }
             }
@@ -355,6 +358,7 @@ rate = 100
                 GOOD.replace("[\"low\", 99]", "[\"lo\", 99]"),
                 "13: 'lo' is no parameter that is drawn as a whole number, did you mean 'low'?",
             ),
+            (GOOD.replace("[\"low\", 99]", "[\"high\", 99]"), "13: 'high' is not drawn as a whole number by itself"),
             (GOOD.replace("* scale", "* scal"), "14: unknown variable 'scal', did you mean 'scale'?"),
             (GOOD.replace("100 * scale", "100 - scale"), "14: '100 - scale + 1' is no sum"),
             (GOOD.replace("theta = 0.5", "theta = 0"), "14: 'theta' must be a number above 0"),

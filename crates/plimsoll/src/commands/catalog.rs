@@ -19,6 +19,12 @@ use crate::printer::Printer;
 /// Prints what a query finds.
 pub fn catalog(options: &Catalog, printer: &Printer) -> Result<u8, Failure> {
     let facts = Facts::builtin()?;
+    // It may hold a password, and no error repeats it.
+    if options.query.contains("://") {
+        return Err(Failure::usage("the catalogue knows services, levels and disks, and no addresses").hint(
+            "'plimsoll doctor URL' looks at a target; 'plimsoll catalog P30' prints what was published of a level",
+        ));
+    }
     if options.query.contains('?') {
         let mut text = String::new();
         describe_disk(&facts.disk_as(options.query.trim())?, &mut text);
