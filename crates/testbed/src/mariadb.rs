@@ -157,7 +157,10 @@ impl Server<Programs> {
     /// The client program, connected by the socket; whoever runs it names user, database and what is to be done.
     pub fn client(&self) -> Command {
         let mut client = Command::new(&self.programs.client);
-        client.arg("--no-defaults").arg(format!("--socket={}", self.socket().display()));
+        // Whatever the shell's locale is, texts are what they are in Rust.
+        client
+            .args(["--no-defaults", "--default-character-set=utf8mb4"])
+            .arg(format!("--socket={}", self.socket().display()));
         client
     }
 

@@ -44,6 +44,10 @@ pub(super) struct MssqlDatabase {
 
 impl MssqlDatabase {
     /// Connects and asks the server for its identity.
+    pub(super) fn open_boxed(connector: Connector) -> Result<Box<dyn Database>> {
+        Ok(Box::new(Self::open(connector)?))
+    }
+
     pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
         connector.intents = connector.intents.at(&server.description.fingerprint);
@@ -205,7 +209,7 @@ impl Moves for MssqlDatabase {
             return Ok(None);
         }
         let about = (self.server.product, self.server.database.as_str());
-        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, run, about))))
+        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, run, about, Self::open_boxed))))
     }
 
     fn levels(&self) -> Result<Option<Box<dyn Levels>>> {

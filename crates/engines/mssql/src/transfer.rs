@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
-use plimsoll_engine::{Error, ErrorKind, Follow, Mark, Move, Restored, Result, Row, Transfer, Value, Workspace};
+use plimsoll_engine::{
+    Database, Error, ErrorKind, Follow, Mark, Move, Restored, Result, Row, Transfer, Value, Workspace,
+};
 
 use super::connect::Connector;
 use super::control::Control;
 use super::copies::{self, Copies, Making};
-use super::database::MssqlDatabase;
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
 use super::wire::{Outcome, Wire};
@@ -34,7 +35,11 @@ const IDLE_PATIENCE: Duration = Duration::from_mins(10);
 /// How long Azure may take for the first backup of a new database: it says half an hour, and more for large ones.
 const BACKUP_PATIENCE: Duration = Duration::from_hours(2);
 
+/// Opens another database of the server as a target.
+pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
+
 pub(super) struct MssqlTransfer {
+    open: Open,
     connector: Arc<Connector>,
     run: Workspace,
     product: Product,
@@ -46,8 +51,14 @@ pub(super) struct MssqlTransfer {
 }
 
 impl MssqlTransfer {
-    pub(super) fn new(connector: &Arc<Connector>, run: &Workspace, (product, home): (Product, &str)) -> Self {
+    pub(super) fn new(
+        connector: &Arc<Connector>,
+        run: &Workspace,
+        (product, home): (Product, &str),
+        open: Open,
+    ) -> Self {
         Self {
+            open,
             connector: Arc::clone(connector),
             run: run.clone(),
             product,
@@ -205,8 +216,8 @@ impl Transfer for MssqlTransfer {
         if self.product != Product::Database {
             return Ok(Restored { elsewhere: None, workspace: copy.clone(), keeper: None });
         }
-        let database = MssqlDatabase::open(self.connector.to(copy.name()))?;
-        Ok(Restored { elsewhere: Some(Box::new(database)), workspace: self.run.clone(), keeper: None })
+        let database = (self.open)(self.connector.to(copy.name()))?;
+        Ok(Restored { elsewhere: Some(database), workspace: self.run.clone(), keeper: None })
     }
 
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {

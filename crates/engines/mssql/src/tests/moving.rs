@@ -52,7 +52,7 @@ fn run() -> Workspace {
 
 fn transfer(script: &Script, product: Product) -> MssqlTransfer {
     let (_, clock) = clock();
-    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (product, "sales"))
+    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (product, "sales"), MssqlDatabase::open_boxed)
 }
 
 /// Notes the stages.
@@ -333,8 +333,12 @@ fn a_database_in_azure_is_restored_once_it_can_be() {
         .on("d.state_desc", [Said::Rows(Vec::new()), Said::Rows(vec![vec![Text("ONLINE")]])])
         .on("IF NOT EXISTS", done());
     let (counted, clock) = clock();
-    let mut transfer =
-        MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (Product::Database, "sales"));
+    let mut transfer = MssqlTransfer::new(
+        &Arc::new(script.connector(URL, &clock)),
+        &run(),
+        (Product::Database, "sales"),
+        MssqlDatabase::open_boxed,
+    );
     transfer.tool = Some(az.clone());
     let mut stages = Stages::default();
     transfer.back_up(&run().copy('a'), folder.path(), &mut stages).unwrap();
