@@ -287,7 +287,7 @@ impl Run<'_> {
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
             if let Err(error) = finish(measures, database.zip(workspace.as_ref()), interrupt) {
                 record.warnings.push(format!("not everything was given back at the target: {error}"));
-                if error.kind == ErrorKind::Safety {
+                if error.kind == ErrorKind::Safety && database.is_some() {
                     record.left_behind = Some(left_behind(&error, record));
                 } else {
                     outcome = outcome.and(Err(error));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use plimsoll_engine::temporary::{self, Folder};
-use plimsoll_engine::{Program, Result, process};
+use plimsoll_engine::{Error, ErrorKind, Program, Result, process};
 
 const PREFIX: &str = "plimsoll-scratch-";
 /// What is ours to fill; short, as a socket's whole name has 107 bytes at most.
@@ -82,6 +82,20 @@ impl Scratch {
         Ok(Self { folder, guard })
     }
 
+    /// Whether it is still where it was made: what programs make by its name goes astray otherwise.
+    ///
+    /// # Errors
+    /// If somebody moved it.
+    pub fn check(&self) -> Result<()> {
+        if self.folder.is_in_place() {
+            return Ok(());
+        }
+        let path = self.folder.path().display();
+        Err(Error::new(ErrorKind::Lost, format!("somebody moved the folder {path} while the run worked in it")).hint(
+            format!("if there is something at {path} again, a program of the run has made it: remove it by hand"),
+        ))
+    }
+
     /// The folder to be filled.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(INSIDE)
@@ -113,10 +127,19 @@ pub fn remove_leftovers() -> u32 {
     remove_abandoned(&std::env::temp_dir())
 }
 
+/// Folders of killed processes, which nobody has put anything else into.
+pub fn leftovers() -> Vec<PathBuf> {
+    abandoned(&std::env::temp_dir()).iter().map(|folder| folder.path().to_owned()).collect()
+}
+
+fn abandoned(parent: &Path) -> Vec<Folder> {
+    let Ok(parent) = fs::canonicalize(parent) else { return Vec::new() };
+    temporary::abandoned(&parent, PREFIX, |name, _| [INSIDE, PROGRAMS].contains(&name))
+}
+
 fn remove_abandoned(parent: &Path) -> u32 {
     let mut removed = 0;
-    let Ok(parent) = fs::canonicalize(parent) else { return removed };
-    for folder in temporary::abandoned(&parent, PREFIX, |name| [INSIDE, PROGRAMS].contains(&name)) {
+    for folder in abandoned(parent) {
         if let Ok(mut guard) = guard(folder.path()) {
             drop(guard.stdin.take());
             removed += u32::from(guard.wait().is_ok() && !folder.path().exists());

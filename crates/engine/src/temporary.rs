@@ -2,7 +2,7 @@
 //! its process lives, and bears the mark of that very folder. A name alone says nothing.
 //! And what it means that nothing can be made there.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, FileType, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -55,7 +55,7 @@ impl Folder {
     }
 
     /// One of a dead process, with nothing in it but what `is_part` knows.
-    fn take(path: PathBuf, is_part: &impl Fn(&str) -> bool) -> io::Result<Option<Self>> {
+    fn take(path: PathBuf, is_part: &impl Fn(&str, FileType) -> bool) -> io::Result<Option<Self>> {
         let held = open(&path, OFlags::DIRECTORY)?;
         let lock = open(&path.join(LOCK), OFlags::empty())?;
         if !lock.metadata()?.is_file() {
@@ -67,7 +67,9 @@ impl Folder {
             return Ok(None);
         }
         for entry in fs::read_dir(&path)? {
-            if !entry?.file_name().to_str().is_some_and(|name| name == LOCK || is_part(name)) {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if !entry.file_name().to_str().is_some_and(|name| name == LOCK || is_part(name, kind)) {
                 return Ok(None);
             }
         }
@@ -85,20 +87,27 @@ impl Folder {
 
     /// Removes what `is_part` knows, wherever somebody moved the folder, and then the folder. What is not ours stays in it, with the
     /// mark: `clean` names the folder. False if it is still there.
-    pub fn remove(&self, is_part: impl Fn(&str) -> bool) -> bool {
+    pub fn remove(&self, is_part: impl Fn(&str, FileType) -> bool) -> bool {
         let Some((inside, path)) = self.place() else { return false };
         let entries = fs::read_dir(&inside).into_iter().flatten().flatten();
         let mut is_empty = true;
         for entry in entries.filter(|entry| entry.file_name() != LOCK) {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let removed = match entry.file_name().to_str() {
-                Some(name) if is_part(name) && is_folder => fs::remove_dir_all(entry.path()).is_ok(),
-                Some(name) if is_part(name) => fs::remove_file(entry.path()).is_ok(),
+            let removed = match (entry.file_name().to_str(), entry.file_type()) {
+                (Some(name), Ok(kind)) if is_part(name, kind) && kind.is_dir() => {
+                    fs::remove_dir_all(entry.path()).is_ok()
+                }
+                (Some(name), Ok(kind)) if is_part(name, kind) => fs::remove_file(entry.path()).is_ok(),
                 _ => false,
             };
             is_empty &= removed;
         }
         is_empty && fs::remove_file(inside.join(LOCK)).is_ok() && fs::remove_dir(path).is_ok()
+    }
+
+    /// True if its name still leads to it.
+    pub fn is_in_place(&self) -> bool {
+        let there = (fs::symlink_metadata(&self.path), self.held.metadata());
+        matches!(there, (Ok(there), Ok(held)) if (there.dev(), there.ino()) == (held.dev(), held.ino()))
     }
 
     /// A way into it that leads nowhere else, and its present name.
@@ -108,14 +117,13 @@ impl Folder {
             return Some((inside, path));
         }
         // Elsewhere than on Linux the name has to do, if it is still that of the folder.
-        let (there, held) = (fs::symlink_metadata(&self.path).ok()?, self.held.metadata().ok()?);
-        ((there.dev(), there.ino()) == (held.dev(), held.ino())).then(|| (self.path.clone(), self.path.clone()))
+        self.is_in_place().then(|| (self.path.clone(), self.path.clone()))
     }
 }
 
 /// Folders of this user with that beginning of a name which bear their mark, have nothing in them but what `is_part` knows, and whose
 /// process is dead. What can't be looked at is left out.
-pub fn abandoned(parent: &Path, beginning: &str, is_part: impl Fn(&str) -> bool) -> Vec<Folder> {
+pub fn abandoned(parent: &Path, beginning: &str, is_part: impl Fn(&str, FileType) -> bool) -> Vec<Folder> {
     let me = rustix::process::getuid().as_raw();
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let named = entries.filter(|entry| {
@@ -128,7 +136,7 @@ pub fn abandoned(parent: &Path, beginning: &str, is_part: impl Fn(&str) -> bool)
 /// Folders with that beginning of a name that bear our mark and whose process is dead, whatever is in them: what is still there after
 /// the abandoned ones were removed holds something that is not ours.
 pub fn left(beginning: &str) -> Vec<PathBuf> {
-    abandoned(&std::env::temp_dir(), beginning, |_| true).into_iter().map(|folder| folder.path).collect()
+    abandoned(&std::env::temp_dir(), beginning, |_, _| true).into_iter().map(|folder| folder.path).collect()
 }
 
 /// The error of something that could not be made in the folder of temporary files: `a folder for the lab`.
@@ -168,7 +176,7 @@ mod tests {
     #[test]
     fn a_folder_goes_without_what_is_not_ours() {
         let parent = tempfile::tempdir().unwrap();
-        let is_part = |name: &str| name == "in" || name == "file";
+        let is_part = |name: &str, _: FileType| name == "in" || name == "file";
         let fill = |path: &Path| {
             fs::create_dir_all(path.join("in/deep")).unwrap();
             fs::write(path.join("file"), "").unwrap();
@@ -187,7 +195,7 @@ mod tests {
         fill(moved.path());
         fs::rename(moved.path(), parent.path().join("elsewhere")).unwrap();
         fill(moved.path());
-        assert!(moved.remove(is_part));
+        assert!(!moved.is_in_place() && moved.remove(is_part));
         assert!(moved.path().join("in/deep").exists() && !parent.path().join("elsewhere").exists());
     }
 

@@ -7,8 +7,8 @@ use plimsoll_catalog::DiskChoice;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels, Moves,
-    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceStatus,
-    Workspaces,
+    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceKind,
+    WorkspaceStatus, Workspaces,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::Ceiling;
@@ -18,7 +18,7 @@ use plimsoll_sqlite::modelled::Modelled;
 use crate::address::{Address, Subject};
 use crate::fault::Faults;
 use crate::fingerprint;
-use crate::home::Home;
+use crate::home::{Home, remove_leftovers};
 use crate::level::{self, Level};
 use crate::levels::{Changes, LabLevels};
 use crate::sampler::ServerSampler;
@@ -207,6 +207,9 @@ impl Database for LabDatabase {
 
 impl Workspaces for LabDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        if self.home.is_some() && workspace.kind() == WorkspaceKind::Run {
+            remove_leftovers();
+        }
         self.inner.claim(workspace, mode)
     }
 

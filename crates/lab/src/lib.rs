@@ -45,7 +45,7 @@ use plimsoll_engine::{Credentials, Database, Engine, Result, Target};
 
 pub use address::Address;
 pub use database::LabDatabase;
-pub use home::remove_leftovers;
+pub use home::{leftovers, remove_leftovers};
 
 /// The engine of `lab:` targets.
 #[derive(Debug, Clone, Copy, Default)]

@@ -388,6 +388,7 @@ fn what_others_put_into_a_folder_at_work_stays() {
         for folder in [&scratch, &lab] {
             fs::write(folder.join("precious"), "mine").unwrap();
         }
+        fs::create_dir(lab.join("lab.mine")).unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
         child.wait().unwrap();
         let holds = |folder: &Path| {
@@ -399,9 +400,16 @@ fn what_others_put_into_a_folder_at_work_stays() {
         wait_until(|| !scratch.join("in").exists());
         assert_eq!(holds(&scratch), ["lock", "precious"]);
         if signal == Signal::INT {
-            assert_eq!(holds(&lab), ["lock", "precious"]);
+            assert_eq!(holds(&lab), ["lab.mine", "lock", "precious"]);
         }
-        assert!(lab.join("precious").exists());
+        // Neither a look nor a cleaning nor the next run takes what somebody else has put there.
+        let sqlite = scene.sqlite();
+        for words in
+            [&["clean", "--dry-run", &sqlite][..], &["clean", &sqlite], &run("insert", "lab:azure-sql-db/S2", &[])]
+        {
+            assert!(with_backups_in(&scene, &folder, words).output().unwrap().status.success());
+            assert!(lab.join("precious").exists() && lab.join("lab.mine").exists());
+        }
     }
 }
 

@@ -376,7 +376,15 @@ fn folders_of_killed_runs_go_and_one_that_holds_more_is_listed() {
         drop(plimsoll_engine::temporary::Folder::claim(folder.clone()).unwrap());
     }
     std::fs::write(temporary.join("plimsoll-lab-more/letters"), "mine").unwrap();
-    let said = common::said(&scene.command(&["clean", &scene.sqlite()]).env("TMPDIR", &temporary).output().unwrap());
+    let clean = |words: &[&str]| common::said(&scene.command(words).env("TMPDIR", &temporary).output().unwrap());
+    for target in [scene.sqlite().as_str(), "lab:azure-sql-db/S2"] {
+        let said = clean(&["clean", "--dry-run", target]);
+        for name in ["plimsoll-lab-dead", "plimsoll-scratch-dead"] {
+            assert!(said.out.contains(&format!("would remove {}/{name}", temporary.display())), "{said:?}");
+            assert!(temporary.join(name).exists());
+        }
+    }
+    let said = clean(&["clean", &scene.sqlite()]);
     assert!(said.code == 0 && said.err.contains("removed 2 folders of killed runs"), "{said:?}");
     let left = format!("left alone {}/plimsoll-lab-more", temporary.display());
     assert!(said.err.contains(&left) && said.err.contains("holds something that is not ours"), "{said:?}");

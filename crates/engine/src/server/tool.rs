@@ -1,13 +1,15 @@
 //! Programs that come with an engine: found by name and version, run to their end, stopped by an interrupt.
 
 use std::fs::File;
-use std::io::Seek;
+use std::io::{Read, Seek};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
@@ -47,11 +49,27 @@ pub fn version(program: &Path) -> Option<String> {
 
 /// The same of one that has to be asked by these arguments. Some say it where others complain.
 pub fn version_asked_by(program: &Path, arguments: &[&str]) -> Option<String> {
-    let output = process::output(process::program(program).args(arguments).stdin(Stdio::null())).ok()?;
-    let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-    let said = String::from_utf8_lossy(&said).lines().next()?.trim().to_owned();
+    let mut command = process::program(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // It ends with us, and here if it says nothing.
+    let mut asked = Guarded::spawn(&mut command).ok()?;
+    let (out, err) = (asked.child.stdout.take()?, asked.child.stderr.take()?);
+    let said = beginning_in_time(out)?;
+    let said = if said.is_empty() { beginning_in_time(err)? } else { said };
+    let said = said.lines().next()?.trim().to_owned();
     let name = program.file_name()?.to_string_lossy();
     Some(if said.contains(&*name) { said } else { format!("{name} {said}") })
+}
+
+/// What a program that is just asked for its version writes, which may be nothing; `None` if it takes too long.
+fn beginning_in_time(mut pipe: impl Read + AsFd) -> Option<String> {
+    const PATIENCE: Timespec = Timespec { tv_sec: 4, tv_nsec: 0 };
+    let mut text = [0; 1024];
+    if poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&PATIENCE)).ok()? == 0 {
+        return None;
+    }
+    let length = pipe.read(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
 /// The first number in that, such as 15 of `pg_dump (PostgreSQL) 15.18`.
@@ -145,5 +163,25 @@ mod tests {
         assert_eq!(complaining(talk), Some("[00] FATAL ERROR: it broke"));
         assert_eq!(complaining("\n  no idea\n"), Some("  no idea"));
         assert_eq!(complaining(""), None);
+    }
+
+    /// One that says nothing is not waited for, and does not outlive that.
+    #[test]
+    fn a_program_says_its_version_or_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            path
+        };
+        assert_eq!(version(&script("one", "echo one 15.18; echo more")).as_deref(), Some("one 15.18"));
+        assert_eq!(version(&script("two", "echo 'two 8.0' >&2")).as_deref(), Some("two 8.0"));
+        assert_eq!(version(&script("three", "exit 0")), None);
+        let number = folder.path().join("number");
+        assert_eq!(version(&script("four", &format!("echo $$ > {}; exec sleep 3600", number.display()))), None);
+        let number: i32 = std::fs::read_to_string(number).unwrap().trim().parse().unwrap();
+        let gone = rustix::process::test_kill_process(rustix::process::Pid::from_raw(number).unwrap());
+        assert!(gone.is_err(), "it is still there");
     }
 }

@@ -354,7 +354,7 @@ pub(super) const DUMP: &str = "dump.bacpac";
 /// Removes what a dump of a dead process left on this machine, if there is something of ours.
 pub(super) fn forget_dump(copy: &Workspace) -> Result<()> {
     let folder = dump_folder(copy);
-    let is_part = |name: &str| name == DUMP;
+    let is_part = |name: &str, _| name == DUMP;
     let left = temporary::abandoned(&std::env::temp_dir(), copy.name(), is_part);
     if left.iter().find(|left| left.path() == folder).is_some_and(|left| !left.remove(is_part)) {
         return Err(Error::new(ErrorKind::Permission, format!("{} can't be removed", folder.display()))

@@ -143,7 +143,7 @@ fn kept(error: &io::Error) -> Error {
 
 impl Drop for Dump {
     fn drop(&mut self) {
-        self.folder.remove(|name| name == copies::DUMP);
+        self.folder.remove(|name, _| name == copies::DUMP);
     }
 }
 

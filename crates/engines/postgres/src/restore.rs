@@ -56,6 +56,8 @@ impl Restorer {
         let backup = folder.join(BACKUP);
         // A slot would stay at the server if we were killed. A checkpoint at once, as we measure and not the server's pace.
         command.args(["--wal-method=stream", "--no-slot", "--checkpoint=fast", "--no-password", "--label=plimsoll"]);
+        // What it has begun goes with our folder, and not by a name that may lead elsewhere by then.
+        command.arg("--no-clean");
         command.arg("--pgdata").arg(&backup).current_dir(folder).env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         tool::run(command, connector.clock.as_ref(), || follow.look(&mut || Some(folder_bytes(&backup))))

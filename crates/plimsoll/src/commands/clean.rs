@@ -26,6 +26,11 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
             printer.remark(&format!("left alone {}: {reason}", folder.display()));
         }
     }
+    if options.dry_run {
+        for folder in scratch::leftovers().into_iter().chain(plimsoll_lab::leftovers()) {
+            printer.result(&format!("would remove {}, which a killed run made", folder.display()));
+        }
+    }
     let intents = known(settings, printer);
     let opened = engines::open(&target, &options.access, &intents, &Interrupt::default(), printer);
     let database = opened.database?;

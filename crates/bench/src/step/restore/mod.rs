@@ -63,16 +63,19 @@ fn move_one(
     scratch: &mut Option<Scratch>,
 ) -> Result<()> {
     // It outlives the server that is started in it, and goes whatever happens.
-    let folder = scratch.insert(Scratch::make(transfer.programs())?).path();
+    let scratch = scratch.insert(Scratch::make(transfer.programs())?);
+    let folder = scratch.path();
     let mut watch = Watch::new(target, keep, source);
     watch.stage(BACKUP)?;
-    transfer.back_up(&source.workspace, &folder, &mut watch)?;
+    let backed_up = transfer.back_up(&source.workspace, &folder, &mut watch);
+    scratch.check().and(backed_up)?;
     if let Some((content, own)) = source.own {
         // Now it is known how much there was to move.
         let moved = folder_bytes(&folder);
         watch.moves(at_density(content, own, moved), moved);
     }
-    let restored = transfer.restore(&folder, &source.target, &mut watch)?;
+    let restored = transfer.restore(&folder, &source.target, &mut watch);
+    let restored = scratch.check().and(restored)?;
     watch.end()?;
     let database = restored.elsewhere.as_deref().unwrap_or(target.database);
     source.verify(&target.at(database), keep, &restored.workspace)
