@@ -14,6 +14,8 @@ use crate::error::{Error, ErrorKind};
 use crate::mark::Mark;
 
 const LOCK: &str = "lock";
+/// The same before it is held and marked.
+const UNNAMED: &str = "lock.new";
 /// Longest text of a lock file.
 const LONGEST: u64 = 1024;
 
@@ -23,6 +25,10 @@ pub struct Folder {
     path: PathBuf,
     held: File,
     _lock: File,
+}
+
+fn is_lock(name: &str) -> bool {
+    name == LOCK || name == UNNAMED
 }
 
 /// What a mark of a folder names: a copy of it is another one.
@@ -45,7 +51,7 @@ impl Folder {
     /// If the lock file can't be made.
     pub fn claim(path: PathBuf) -> io::Result<Self> {
         let held = open(&path, OFlags::DIRECTORY)?;
-        let unnamed = path.join("lock.new");
+        let unnamed = path.join(UNNAMED);
         let mut lock = File::options().write(true).create_new(true).open(&unnamed)?;
         // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
         lock.lock()?;
@@ -57,7 +63,8 @@ impl Folder {
     /// One of a dead process, with nothing in it but what `is_part` knows.
     fn take(path: PathBuf, is_part: &impl Fn(&str, FileType) -> bool) -> io::Result<Option<Self>> {
         let held = open(&path, OFlags::DIRECTORY)?;
-        let lock = open(&path.join(LOCK), OFlags::empty())?;
+        // A process may have been killed before its lock had its name.
+        let lock = open(&path.join(LOCK), OFlags::empty()).or_else(|_| open(&path.join(UNNAMED), OFlags::empty()))?;
         if !lock.metadata()?.is_file() {
             return Ok(None);
         }
@@ -69,7 +76,7 @@ impl Folder {
         for entry in fs::read_dir(&path)? {
             let entry = entry?;
             let kind = entry.file_type()?;
-            if !entry.file_name().to_str().is_some_and(|name| name == LOCK || is_part(name, kind)) {
+            if !entry.file_name().to_str().is_some_and(|name| is_lock(name) || is_part(name, kind)) {
                 return Ok(None);
             }
         }
@@ -91,7 +98,7 @@ impl Folder {
         let Some((inside, path)) = self.place() else { return false };
         let entries = fs::read_dir(&inside).into_iter().flatten().flatten();
         let mut is_empty = true;
-        for entry in entries.filter(|entry| entry.file_name() != LOCK) {
+        for entry in entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_lock)) {
             let removed = match (entry.file_name().to_str(), entry.file_type()) {
                 (Some(name), Ok(kind)) if is_part(name, kind) && kind.is_dir() => {
                     fs::remove_dir_all(entry.path()).is_ok()
@@ -101,7 +108,8 @@ impl Folder {
             };
             is_empty &= removed;
         }
-        is_empty && fs::remove_file(inside.join(LOCK)).is_ok() && fs::remove_dir(path).is_ok()
+        let unlock = |name| fs::remove_file(inside.join(name)).is_ok();
+        is_empty && (unlock(UNNAMED) | unlock(LOCK)) && fs::remove_dir(path).is_ok()
     }
 
     /// True if its name still leads to it.
@@ -191,6 +199,12 @@ mod tests {
         let mut stay: Vec<_> = fs::read_dir(shared.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         stay.sort();
         assert_eq!(stay, ["lock", "precious"]);
+        let early = claimed(parent.path(), "early");
+        fs::rename(early.path().join(LOCK), early.path().join(UNNAMED)).unwrap();
+        let path = early.path().to_owned();
+        drop(early);
+        let found = abandoned(parent.path(), "early", is_part);
+        assert!(found.len() == 1 && found[0].remove(is_part) && !path.exists());
         let moved = claimed(parent.path(), "moved");
         fill(moved.path());
         fs::rename(moved.path(), parent.path().join("elsewhere")).unwrap();
