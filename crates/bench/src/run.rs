@@ -12,9 +12,11 @@ use std::sync::Arc;
 use plimsoll_analysis::bottleneck;
 use plimsoll_analysis::consistency::minutes;
 use plimsoll_clock::{Clock, RealClock};
+use plimsoll_engine::capability::MAKING_WORKSPACES;
 use plimsoll_engine::work::Work;
 use plimsoll_engine::{ClaimMode, Database, Description, Error, ErrorKind, Lease, Result, Workspace, process};
 use plimsoll_measurement::event::{Kind, head, repetition_head};
+use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own};
@@ -71,6 +73,11 @@ pub fn execute<'a>(
     }
     // A run that could not even begin has made nothing.
     let has_begun = outcome.is_ok() || !record.repetitions.is_empty();
+    if has_begun {
+        // It had a place of its own, whatever the server says of its user's rights.
+        let refuted = format!("{MAKING_WORKSPACES}{NOT_AVAILABLE}");
+        record.warnings.retain(|warning| !warning.starts_with(&refuted));
+    }
     let removed = match on.database {
         Some(database) => Workspace::run(&record.run_id).and_then(|workspace| {
             if has_begun && is_gone(database, &workspace, interrupt) {

@@ -37,6 +37,9 @@ impl TryFrom<String> for Need {
     }
 }
 
+/// Without this capability no run has a place of its own.
+pub const MAKING_WORKSPACES: &str = "making workspaces";
+
 /// Something that a measurement can use, and what it costs where it is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {

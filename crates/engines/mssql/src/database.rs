@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plimsoll_engine::capability::MAKING_WORKSPACES;
 use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keeper as _};
 use plimsoll_engine::{
@@ -27,12 +28,10 @@ use super::sql::Product;
 use super::transfer::MssqlTransfer;
 use super::workspace;
 
-/// The capability without which no workspace can be made.
-const MAKING: &str = "making workspaces";
-
 /// What is to be said of loads that were measured: `INSERT BULK` takes a hint ORDER, which the library of the protocol can't send.
 const UNORDERED: &str = "rows were loaded without a hint of their order, so the server may sort each batch before it goes into the \
                          clustered key, although they come in the key's order";
+/// The same where that protocol is not to be had.
 const BY_STATEMENTS: &str = "rows were loaded by INSERT statements of many rows, as this server can't take them by the bulk protocol, which \
                              is usually faster";
 
@@ -56,7 +55,7 @@ impl MssqlDatabase {
 
     /// Some servers have one error number for all that they refuse. Where the right to make a workspace was seen to be missing, that is it.
     fn not_permitted(&self, error: Error) -> Error {
-        let missing = self.server.capabilities.iter().find(|known| known.name == MAKING && !known.works);
+        let missing = self.server.capabilities.iter().find(|known| known.name == MAKING_WORKSPACES && !known.works);
         match missing {
             Some(missing) if error.kind == ErrorKind::Statement => {
                 Error { kind: ErrorKind::Permission, hint: missing.remedy.clone(), ..error }
