@@ -16,6 +16,8 @@ use crate::mark::Mark;
 const LOCK: &str = "lock";
 /// The same before it is held and marked.
 const UNNAMED: &str = "lock.new";
+/// The system's number (EMFILE) for a process that has as many files open as it may; the library has no kind for it.
+const TOO_MANY_FILES: i32 = 24;
 /// Longest text of a lock file.
 const LONGEST: u64 = 1024;
 
@@ -48,16 +50,26 @@ impl Folder {
     /// Marks a new folder of ours, and locks it for as long as this lives.
     ///
     /// # Errors
-    /// If the lock file can't be made.
+    /// If the lock file can't be made. Then the folder goes, if it is empty.
     pub fn claim(path: PathBuf) -> io::Result<Self> {
-        let held = open(&path, OFlags::DIRECTORY)?;
+        match Self::lock(&path) {
+            Ok((held, lock)) => Ok(Self { path, held, _lock: lock }),
+            Err(error) => {
+                let _ = fs::remove_dir(&path);
+                Err(error)
+            }
+        }
+    }
+
+    fn lock(path: &Path) -> io::Result<(File, File)> {
+        let held = open(path, OFlags::DIRECTORY)?;
         let unnamed = path.join(UNNAMED);
         let mut lock = File::options().write(true).create_new(true).open(&unnamed)?;
         // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
         lock.lock()?;
-        lock.write_all(Mark::new(&object(&path, &held)?).to_string().as_bytes())?;
+        lock.write_all(Mark::new(&object(path, &held)?).to_string().as_bytes())?;
         fs::rename(&unnamed, path.join(LOCK))?;
-        Ok(Self { path, held, _lock: lock })
+        Ok((held, lock))
     }
 
     /// One of a dead process, with nothing in it but what `is_part` knows.
@@ -164,6 +176,11 @@ pub fn failed(what: &str, error: &io::Error) -> Error {
             "it may not be written to".to_owned(),
             "let TMPDIR name a folder that you may write to",
         ),
+        _ if error.raw_os_error() == Some(TOO_MANY_FILES) => (
+            ErrorKind::Statement,
+            "this program may have no more files open".to_owned(),
+            "raise the limit of open files (ulimit -n)",
+        ),
         kind => (ErrorKind::Statement, kind.to_string(), "let TMPDIR name another folder"),
     };
     Error::new(kind, format!("can't make {what} in {}, the folder of temporary files: {why}", folder.display()))
@@ -199,6 +216,10 @@ mod tests {
         let mut stay: Vec<_> = fs::read_dir(shared.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         stay.sort();
         assert_eq!(stay, ["lock", "precious"]);
+        let refused = parent.path().join("refused");
+        fs::create_dir(&refused).unwrap();
+        fs::write(refused.join(UNNAMED), "mine").unwrap();
+        assert!(Folder::claim(refused.clone()).is_err() && refused.join(UNNAMED).exists());
         let early = claimed(parent.path(), "early");
         fs::rename(early.path().join(LOCK), early.path().join(UNNAMED)).unwrap();
         let path = early.path().to_owned();

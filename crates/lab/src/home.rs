@@ -1,5 +1,5 @@
-//! Where the files of a temporary lab are: a folder that goes with the process, and if that was killed, with the next lab
-//! that is opened. A locked file in it tells that its process lives.
+//! Where the files of a temporary lab are: a folder that goes with the process, and if that was killed, with the next run in a
+//! lab or the next `clean`. A locked file in it tells that its process lives.
 
 use std::fs::FileType;
 use std::io;

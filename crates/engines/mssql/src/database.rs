@@ -42,11 +42,12 @@ pub(super) struct MssqlDatabase {
 }
 
 impl MssqlDatabase {
-    /// Connects and asks the server for its identity.
+    /// As [`Self::open`], for who knows databases by their trait alone.
     pub(super) fn open_boxed(connector: Connector) -> Result<Box<dyn Database>> {
         Ok(Box::new(Self::open(connector)?))
     }
 
+    /// Connects and asks the server for its identity.
     pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
         connector.intents = connector.intents.at(&server.description.fingerprint);

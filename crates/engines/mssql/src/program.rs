@@ -28,12 +28,8 @@ pub(super) fn find_sqlpackage() -> Result<(PathBuf, String)> {
     let folders: Vec<PathBuf> = home.into_iter().chain([PathBuf::from("/opt/sqlpackage")]).collect();
     let package = "it by 'dotnet tool install --global microsoft.sqlpackage'";
     let program = tool::find("sqlpackage", &folders, package)?;
-    let said = process::output(process::program(&program).arg("/Version").stdin(Stdio::null()));
-    let said = said.ok().and_then(|said| {
-        let text = String::from_utf8_lossy(&said.stdout);
-        Some(text.lines().next()?.trim().to_owned())
-    });
-    Ok((program, format!("sqlpackage {}", said.unwrap_or_default()).trim().to_owned()))
+    let version = tool::version_asked_by(&program, &["/Version"]).unwrap_or_else(|| "sqlpackage".to_owned());
+    Ok((program, version))
 }
 
 /// The program `az`, with its version.
