@@ -24,7 +24,8 @@ const PROGRAMS: &str = "programs";
 /// program is known by its name and its working directory, which no other program shares. The folder is the shell's own working
 /// directory, so that it is the same one wherever somebody moves it. What others have put there stays, and keeps the lock with its mark.
 const GUARD: &str = r#"cat >/dev/null
-here=$(pwd -P) && test -n "$here" || exit 0
+# The shell's own pwd remembers where the folder was when the shell began.
+here=$(env pwd -P) && test -n "$here" || exit 0
 ours() {
     for process in /proc/[0-9]*; do
         case "$(readlink "$process/cwd" 2>/dev/null)" in "$here"/*) ;; *) continue ;; esac
@@ -208,6 +209,11 @@ mod tests {
         };
         fill();
         let started = guard(&folder).unwrap();
+        // It has begun, and waits, once it has a process of its own.
+        let children = format!("/proc/{0}/task/{0}/children", started.id());
+        while fs::read_to_string(&children).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
         fs::rename(&folder, &elsewhere).unwrap();
         fill();
         end(started);
