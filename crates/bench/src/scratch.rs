@@ -38,7 +38,8 @@ ours() {
 }
 # Some give back what they have taken if they are asked to stop at once; who doesn't stop is killed.
 for signal in QUIT KILL; do
-    ours "$signal" | while read -r how number; do kill "-$how" "$number" 2>/dev/null; done
+    # A stopped program takes notice only when it goes on.
+    ours "$signal" | while read -r how number; do kill "-$how" "$number" && kill -CONT "$number"; done 2>/dev/null
     for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         test -z "$(ours "$signal")" && break 2
         sleep 0.2
@@ -106,8 +107,14 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // What it could not remove, the next run will.
-        let _ = self.guard.wait();
+        // What it could not remove, the next run will. If somebody killed it, another one begins anew.
+        if !self.guard.wait().is_ok_and(|ended| ended.success())
+            && self.folder.is_in_place()
+            && let Ok(mut again) = guard(self.folder.path())
+        {
+            drop(again.stdin.take());
+            let _ = again.wait();
+        }
     }
 }
 
@@ -168,6 +175,16 @@ mod tests {
         let other = make("somebody-elses").1;
         assert_eq!(remove_abandoned(parent.path()), 1);
         assert!(!killed.exists() && lives.exists() && other.exists());
+    }
+
+    #[test]
+    fn a_folder_goes_though_its_guard_was_killed() {
+        let mut scratch = Scratch::make(&[]).unwrap();
+        let folder = scratch.folder.path().to_owned();
+        fs::write(scratch.path().join("backup"), "").unwrap();
+        scratch.guard.kill().unwrap();
+        drop(scratch);
+        assert!(!folder.exists());
     }
 
     /// Folders with our name that are somebody else's, or that hold something of somebody else's.

@@ -163,11 +163,14 @@ pub fn left(beginning: &str) -> Vec<PathBuf> {
 pub fn failed(what: &str, error: &io::Error) -> Error {
     let folder = std::env::temp_dir();
     let (kind, why, hint) = match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (
+        io::ErrorKind::NotFound => (
             ErrorKind::Usage,
             "there is no such folder".to_owned(),
             "make the folder, or let TMPDIR name one that exists",
         ),
+        io::ErrorKind::NotADirectory => {
+            (ErrorKind::Usage, "it is no folder".to_owned(), "let TMPDIR name a folder that you may write to")
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             (ErrorKind::DiskFull, "the disk is full".to_owned(), "let TMPDIR name a folder with room in it")
         }

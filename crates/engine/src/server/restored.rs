@@ -282,9 +282,11 @@ struct Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // PostgreSQL stops at once on SIGQUIT and gives back its shared memory; others stop as they see fit, or are killed. The
-        // number of one that has ended may be somebody else's by now.
+        // number of one that has ended may be somebody else's by now. A stopped one takes notice when it goes on.
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::QUIT);
+            for signal in [Signal::QUIT, Signal::CONT] {
+                let _ = kill_process(Pid::from_child(&self.child), signal);
+            }
         }
         for _ in 0..PATIENCE_STEPS {
             if !matches!(self.child.try_wait(), Ok(None)) {
