@@ -4,6 +4,7 @@
 //! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
 
 pub mod capability;
+pub mod confined;
 pub mod data;
 pub mod database;
 pub mod description;

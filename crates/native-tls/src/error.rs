@@ -11,7 +11,7 @@ pub struct Error(Box<dyn error::Error + Send + Sync>);
 
 impl Error {
     /// An error that rustls does not know.
-    pub(crate) fn text(text: &'static str) -> Self {
+    pub(crate) fn text(text: &str) -> Self {
         Self(text.into())
     }
 }

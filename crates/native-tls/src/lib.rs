@@ -59,6 +59,7 @@ impl TlsConnectorBuilder {
         };
         let mut config = plimsoll_tls::config(trust, None).map_err(|error| match error {
             Unusable::Setup(error) | Unusable::Certificate(error) => error.into(),
+            Unusable::Named(what) => Error::text(&format!("root certificates can't be read: {what}")),
             Unusable::NoAuthority(_) => {
                 Error::text("this machine has no root certificates (on Debian: apt-get install ca-certificates)")
             }

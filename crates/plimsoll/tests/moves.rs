@@ -209,6 +209,42 @@ fn postgresql_is_restored_and_nothing_stays() {
     assert!(is_empty(&folder) && workers(&folder) == 0);
 }
 
+/// The server's files are elsewhere from then on, and its log would lead the restored server to them.
+#[test]
+fn a_tablespace_that_is_made_during_a_backup_is_not_touched() {
+    let (server, scene, folder, place) = (server(), Scene::new(), reachable(), reachable());
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let target = server.socket_url("postgres");
+    let script = format!(
+        "#!/bin/sh\nreal=$(ls /usr/lib/postgresql/*/bin/pg_basebackup | tail -1)\n[ \"$1\" = --version ] && exec $real --version\n\
+         $real \"$@\" --max-rate=16M & until test -e backup/backup_label; do sleep 0.01; done\n\
+         psql -q '{target}' -c \"CREATE TABLESPACE elsewhere LOCATION '{}'\" -c 'CREATE TABLE orders (id int) TABLESPACE elsewhere' \
+         -c 'INSERT INTO orders SELECT generate_series(1, 9)' -c CHECKPOINT\nwait\n",
+        place.path().join("files").display()
+    );
+    let files = place.path().join("files");
+    fs::create_dir(&files).unwrap();
+    assert!(
+        Command::new("chown")
+            .args(["--reference", &server.data_directory().display().to_string()])
+            .arg(&files)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let program = scene.folder().join("pg_basebackup");
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", scene.folder().display(), std::env::var("PATH").unwrap());
+    let words = run("restore", &target, &["--set", "volume=4MiB", "--repetitions", "1"]);
+    let said = common::said(&with_backups_in(&scene, &folder, &words).env("PATH", path).output().unwrap());
+    assert_eq!(said.code, 2, "{said:?}");
+    let text = format!("{said:?}");
+    assert!(text.contains("tablespaces in other folders") || text.contains("leads out of it"), "{text}");
+    assert_eq!(server.psql("SELECT count(*) FROM orders").unwrap().trim(), "9");
+    assert_eq!((databases(&server).as_str(), is_empty(&folder), workers(&folder)), ("", true, 0));
+}
+
 #[test]
 fn mariadb_is_restored_and_nothing_stays() {
     let server = MariaDb::builder().buffer_pool_mb(64).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap();

@@ -41,6 +41,16 @@ fn what_is_no_file_is_named_and_not_waited_for() {
     ] {
         scene.say(&words).failed(code, said);
     }
+    // The machine's root certificates are where the environment says.
+    for (variable, value) in
+        [("SSL_CERT_FILE", pipe.as_str()), ("SSL_CERT_FILE", "/dev/zero"), ("SSL_CERT_DIR", "/dev")]
+    {
+        for url in ["postgres://ann@h:1/d?sslmode=verify-full&sslrootcert=system", "mssql://ann:x@127.0.0.1:1/d"] {
+            let said = common::said(&scene.command(&["doctor", url]).env(variable, value).output().unwrap());
+            let is_refused = said.code == 2 && said.err.contains(variable) && said.err.contains("is no regular file");
+            assert!(is_refused || url.starts_with("mssql") && said.code == 4, "{url} {value}: {said:?}");
+        }
+    }
     // An option file that can't be read is a warning; nobody is there.
     for (url, variable) in [("postgres://ann@127.0.0.1:1/d", "PGPASSFILE"), ("mysql://ann@127.0.0.1:1/d", "HOME")] {
         let mut command = scene.command(&["doctor", url]);

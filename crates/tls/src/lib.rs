@@ -3,6 +3,7 @@
 
 mod words;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -34,6 +35,36 @@ pub enum Unusable {
     Certificate(rustls::Error),
     /// There is no authority at all.
     NoAuthority(VerifierBuilderError),
+    /// The environment names something that is no file of certificates: what it is.
+    Named(String),
+}
+
+/// Bytes of a file of certificates.
+const MOST: u64 = 4 << 20;
+
+/// What the environment names has to be files: a device may never end, and a pipe may never begin.
+fn check_named() -> Result<(), Unusable> {
+    let check = |variable: &str, path: &Path| {
+        let why = match std::fs::metadata(path) {
+            Ok(there) if !there.is_file() => "is no regular file".to_owned(),
+            Ok(there) if there.len() > MOST => format!("has more than {} MB", MOST >> 20),
+            // What is not there holds nobody up.
+            _ => return Ok(()),
+        };
+        Err(Unusable::Named(format!("{variable} names {}, which {why}", path.display())))
+    };
+    if let Some(file) = std::env::var_os("SSL_CERT_FILE") {
+        check("SSL_CERT_FILE", Path::new(&file))?;
+    }
+    let folders = std::env::var_os("SSL_CERT_DIR").unwrap_or_default();
+    for folder in std::env::split_paths(&folders) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if !entry.path().is_dir() {
+                check("SSL_CERT_DIR", &entry.path())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A configuration. Authorities are those of the machine unless certificates are `pinned`.
@@ -48,13 +79,11 @@ pub fn config(trust: Trust, pinned: Option<Vec<CertificateDer<'static>>>) -> Res
     let mut authority = None;
     if trust != Trust::Anybody {
         let mut roots = RootCertStore::empty();
-        match &pinned {
-            Some(pinned) => {
-                pinned.iter().try_for_each(|it| roots.add(it.clone())).map_err(Unusable::Certificate)?;
-            }
-            None => {
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            }
+        if let Some(pinned) = &pinned {
+            pinned.iter().try_for_each(|it| roots.add(it.clone())).map_err(Unusable::Certificate)?;
+        } else {
+            check_named()?;
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
         authority = Some(verifier.map_err(Unusable::NoAuthority)?);

@@ -14,6 +14,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::confined;
 use crate::database::{Database, Restored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
@@ -151,7 +152,8 @@ impl Site {
         }
         give(self.account, &self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
         let give_up = clock.now().after(START_PATIENCE);
-        let child = process::spawn(&mut command).map_err(|error| start_failed(&error.to_string()))?;
+        let child = confined::within(&self.folder, || process::spawn(&mut command))
+            .map_err(|error| start_failed(&error.to_string()))?;
         let mut server = Server { child, clock: Arc::clone(clock) };
         loop {
             let error = match open() {

@@ -62,6 +62,8 @@ pub fn config(trust: Trust, root_cert: Option<&str>, parameter: &str) -> Result<
     plimsoll_tls::config(trust, pinned).map_err(|error| match error {
         Unusable::Setup(error) => Error::new(ErrorKind::Internal, format!("TLS can't be set up: {error}")),
         Unusable::Certificate(error) => unreadable(&error),
+        Unusable::Named(what) => Error::new(ErrorKind::Usage, format!("root certificates can't be read: {what}"))
+            .hint(format!("let the variable name PEM files, or name a file by {parameter}")),
         Unusable::NoAuthority(error) => {
             Error::new(ErrorKind::Connect, format!("no root certificate can be used: {error}"))
                 .hint(format!("name a file of root certificates by {parameter}"))

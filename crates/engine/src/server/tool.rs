@@ -1,7 +1,7 @@
 //! Programs that come with an engine: found by name and version, run to their end, stopped by an interrupt.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +12,7 @@ use plimsoll_clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::guarded::Guarded;
+use crate::confined;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, end_of, limited_memory_file};
 use crate::target::mask_urls;
@@ -112,7 +113,22 @@ impl Told {
 }
 
 /// Runs a program to its end; `look` is called several times a second, and its error ends the program.
-pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Result<()>) -> Result<()> {
+pub fn run(command: Command, clock: &dyn Clock, look: impl FnMut() -> Result<()>) -> Result<()> {
+    started(command, Guarded::spawn, clock, look)
+}
+
+/// The same of one that may write nowhere but in a folder of ours. It can't be [`Told`] anything: our own files in memory are nothing to
+/// who is confined.
+pub fn run_within(folder: &Path, command: Command, clock: &dyn Clock, look: impl FnMut() -> Result<()>) -> Result<()> {
+    started(command, |command| confined::within(folder, || Guarded::spawn(command)), clock, look)
+}
+
+fn started(
+    mut command: Command,
+    start: impl FnOnce(&mut Command) -> io::Result<Guarded>,
+    clock: &dyn Clock,
+    mut look: impl FnMut() -> Result<()>,
+) -> Result<()> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |what: &str| {
         Error::new(ErrorKind::Statement, format!("{name} failed: {what}"))
@@ -122,7 +138,7 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
     let server_error = limited_memory_file("complaint", MOST_WRITTEN).map_err(|error| failed(&error.to_string()))?;
     let copy = server_error.try_clone().map_err(|error| failed(&error.to_string()))?;
     command.stderr(copy);
-    let mut program = Guarded::spawn(&mut command).map_err(|error| failed(&error.to_string()))?;
+    let mut program = start(&mut command).map_err(|error| failed(&error.to_string()))?;
     let mut pauses = 0_u32;
     loop {
         if let Some(status) = program.child.try_wait().map_err(|error| failed(&error.to_string()))? {

@@ -102,7 +102,9 @@ impl Restorer {
     ) -> Result<Restored> {
         let site = Site::new(folder, USER, SOCKET)?;
         follow.stage(RESTORE)?;
-        tool::run(self.program("--prepare", folder), connector.clock.as_ref(), || follow.look(&mut || None))?;
+        let mut prepare = self.program("--prepare", folder);
+        prepare.arg(option("--tmpdir", folder));
+        tool::run_within(folder, prepare, connector.clock.as_ref(), || follow.look(&mut || None))?;
         site.bring_back(follow)?;
         follow.stage(START)?;
         let (data, socket) = (site.data(), site.socket_folder().join(SOCKET));

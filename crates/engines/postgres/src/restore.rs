@@ -107,7 +107,7 @@ impl Restorer {
 }
 
 /// What a server has to allow for a backup, as far as it can be asked; gives its room for prepared transactions.
-fn check(connection: &mut Connection) -> Result<String> {
+pub(super) fn check(connection: &mut Connection) -> Result<String> {
     let row = connection.row(sql("rights and settings for backups"), &[])?;
     let text = |index| row.text(index).unwrap_or_default();
     if !row.is_true(0) {

@@ -161,7 +161,9 @@ impl Transfer for PostgresTransfer {
 
     fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.backed_up = Some(from.clone());
-        self.restorer()?.back_up(&self.connector, folder, follow)
+        self.restorer()?.back_up(&self.connector, folder, follow)?;
+        // A tablespace that was made meanwhile is in the log of the backup, and would lead the new server to the first one's files.
+        restore::check(&mut self.connection()?).map(drop)
     }
 
     fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
