@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use plimsoll_measurement::{Moment, Window};
 
 pub use handles::{Departure, Ticket, Waiter};
-pub use real::RealClock;
+pub use real::{RealClock, machine_has_a_date};
 pub use threads::{OnClock, Spawned, enter, in_threads, in_threads_while, spawn};
 pub use virtual_clock::VirtualClock;
 pub use watchdog::Watch;

@@ -88,6 +88,17 @@ impl Clock for RealClock {
     fn await_departure(&self, _departure: &Departure) {}
 }
 
+/// True if this machine's clock tells a date that identifiers and records can have: from 1970 on, and with four digits.
+pub fn machine_has_a_date() -> bool {
+    has_a_date(SystemTime::now())
+}
+
+fn has_a_date(now: SystemTime) -> bool {
+    // A little less than that, as leap days come on top.
+    const LAST: Duration = Duration::from_hours(24 * 365 * (9999 - 1970));
+    now.duration_since(UNIX_EPOCH).is_ok_and(|since| since < LAST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +113,12 @@ mod tests {
         assert!(window.start >= start && window.end.since(window.start) >= Duration::from_millis(1));
         let day = clock.timestamp(start.after(Duration::from_hours(24)));
         assert_eq!(day.as_second() - clock.timestamp(start).as_second(), 86_400);
+    }
+
+    #[test]
+    fn a_clock_that_no_record_can_tell_has_no_date() {
+        let second = Duration::from_secs(1);
+        assert!(machine_has_a_date() && has_a_date(UNIX_EPOCH) && !has_a_date(UNIX_EPOCH - second));
+        assert!(!has_a_date(UNIX_EPOCH + Duration::from_hours(24 * 366 * (9999 - 1970))));
     }
 }

@@ -22,6 +22,7 @@ use plimsoll_sqlite::Sqlite;
 use crate::args::Access;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::prompt;
 
 /// How often an interrupt is looked for while a target is being opened.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -106,9 +107,8 @@ fn connect(
     };
     match open_with(engine, target, &credentials, interrupt, clock) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
-            let typed =
-                rpassword::prompt_password(format!("Password for {}: ", target.display())).map_err(|_| error)?;
-            credentials.password = Some(Secret::new(typed));
+            let question = format!("Password for {}: ", target.display());
+            credentials.password = Some(prompt::password(question, interrupt, error)?);
             open_with(engine, target, &credentials, interrupt, clock)
         }
         outcome => outcome,

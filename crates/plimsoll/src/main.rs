@@ -8,6 +8,7 @@ mod failure;
 mod intents;
 mod printer;
 mod progress;
+mod prompt;
 mod settings;
 mod signals;
 
@@ -48,6 +49,11 @@ fn main() -> ExitCode {
 
 /// The table of contents: which command does what, and the exit code it ends with.
 fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
+    if !plimsoll_clock::machine_has_a_date() {
+        return Err(Failure::usage("the clock of this machine is before 1970 or after 9998")
+            .code(exit::INCOMPLETE)
+            .hint("set it: 'date' shows what it says"));
+    }
     let settings = Settings::resolve(&arguments)?;
     match arguments.command {
         Command::Demo(options) => commands::demo::demo(&options, &settings, printer),

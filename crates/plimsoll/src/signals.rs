@@ -2,13 +2,14 @@
 //! server is waited for. The second waits for nothing at the target any more, and the third ends the program wherever it is.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 use plimsoll_bench::Interrupt;
+use plimsoll_engine::Error;
 use plimsoll_measurement::exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -33,9 +34,26 @@ pub fn survive_large_files() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
+/// True from [`listen`] on.
+static HEARD: AtomicBool = AtomicBool::new(false);
+
+/// True if signals are listened for, so that they do not end the program by themselves.
+pub fn are_heard() -> bool {
+    HEARD.load(Ordering::SeqCst)
+}
+
 /// The exit code of a program that was interrupted; `None` if it wasn't.
 pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
     interrupt.signal().map(|signal| if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED })
+}
+
+/// An error as the program's end, with the code of the signal if there was one.
+pub fn failure(interrupt: &Interrupt, error: Error) -> Failure {
+    let failure = Failure::from(error);
+    match exit_code(interrupt) {
+        Some(code) => failure.code(code),
+        None => failure,
+    }
 }
 
 /// Listens for signals until the program ends, and hands them to the interrupt. The threads for what is to be done then are there from the
@@ -46,6 +64,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
             .code(exit::INCOMPLETE)
             .hint("see the limits of this shell: 'ulimit -a'")
     })?;
+    HEARD.store(true, Ordering::SeqCst);
     // The system wakes the thread that began the program, if that may be woken for a signal, and one that waits for a disk that stands
     // still does not wake. So no thread may but one that waits for nothing else.
     let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);

@@ -358,3 +358,44 @@ fn a_clean_up_without_end_is_ended_on_sqlite() {
     assert_eq!(ended.code, 130, "{ended:#?}");
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
+
+/// The terminal shows again what is typed, and the code is the signal's.
+#[test]
+fn a_signal_ends_the_wait_for_a_password() {
+    let Server::Postgres(server) = Server::postgres() else { unreachable!() };
+    let url = format!("postgres://plimsoll@127.0.0.1:{}/postgres?sslmode=disable", server.port());
+    for (words, signal, code) in [
+        (&["doctor"][..], Signal::TERM, "143"),
+        (&["doctor"], Signal::INT, "130"),
+        (&["run", "insert", "--short", "--target"], Signal::HUP, "143"),
+        (&["clean"], Signal::TERM, "143"),
+        (&["clean"], Signal::INT, "130"),
+        (&["doctor"], Signal::QUIT, "131"),
+    ] {
+        let scene = Scene::new();
+        let program = scene.command(&[]).get_program().to_owned();
+        let words = format!("{} {} '{url}'", program.display(), words.join(" "));
+        // The shell says which process the program is, as it becomes it.
+        let script =
+            format!("ulimit -c 0; sh -c 'echo $$ >pid; exec {words}'; echo code $?; stty -a | grep -ow -e '-*echo'");
+        let mut terminal = std::process::Command::new("script");
+        terminal.args(["-qc", &script, "/dev/null"]).current_dir(scene.folder()).env("PLIMSOLL_STORE", scene.store());
+        let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut shown = terminal.stdout.take().unwrap();
+        let mut text = Vec::new();
+        while !String::from_utf8_lossy(&text).contains("Password for") {
+            let mut some = [0; 256];
+            let count = io::Read::read(&mut shown, &mut some).unwrap();
+            assert!(count > 0, "{}", String::from_utf8_lossy(&text));
+            text.extend_from_slice(&some[..count]);
+        }
+        let pid: i32 = std::fs::read_to_string(scene.path("pid")).unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        io::Read::read_to_end(&mut shown, &mut text).unwrap();
+        terminal.wait().unwrap();
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains(&format!("code {code}")), "{words} {signal:?}: {text}");
+        let echo = text.lines().map(str::trim).rfind(|line| line.ends_with("echo"));
+        assert_eq!(echo, Some("echo"), "{words} {signal:?}: {text}");
+    }
+}

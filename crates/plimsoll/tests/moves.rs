@@ -6,6 +6,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -474,6 +475,36 @@ fn copies_with_something_of_others_are_left_behind() {
     }
     assert!(left["hint"].as_str().unwrap().contains("plimsoll clean 'postgres://"), "{left}");
     assert_eq!(databases(&server), copies);
+}
+
+/// What somebody has not committed yet can't be seen, and is not undone.
+#[test]
+fn a_session_of_somebody_elses_in_a_copy_is_not_ended() {
+    let (server, scene) = (server(), Scene::new());
+    let target = server.socket_url("postgres");
+    let words = run("copy", &target, &["--set", "volume=20MiB", "--repetitions", "26"]);
+    let mut child = scene.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(|| !databases(&server).is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let copy = databases(&server).split(' ').next().unwrap().to_owned();
+    let mut visitor = Command::new("psql");
+    visitor.args(["-qXd", &server.socket_url(&copy)]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut visitor = visitor.spawn().unwrap();
+    let mut says = visitor.stdin.take().unwrap();
+    writeln!(says, "BEGIN; CREATE TABLE precious AS SELECT 1;").unwrap();
+    let open =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{copy}' AND state = 'idle in transaction'");
+    wait_until(|| server.psql(&open).unwrap().trim() == "1");
+    let said = scene.say(&["clean", &target]);
+    said.failed(6, &[&copy, "is kept, as sessions of others are in it", server.superuser()]);
+    writeln!(says, "COMMIT; INSERT INTO precious VALUES (2);").unwrap();
+    drop(says);
+    assert!(visitor.wait().unwrap().success());
+    assert_eq!(server.psql_in(&copy, "SELECT count(*) FROM precious").unwrap().trim(), "2");
+    server.psql_in(&copy, "DROP TABLE precious").unwrap();
+    assert_eq!(scene.say(&["clean", &target]).code, 0);
+    assert_eq!(databases(&server), "");
 }
 
 /// A new copy in each repetition, of which nothing is in memory. It takes consent, and nothing of it stays.

@@ -10,6 +10,7 @@ pub mod inbox;
 pub mod lease;
 pub mod lines;
 pub mod link;
+pub mod names;
 pub mod place;
 pub mod processes;
 pub mod restart;

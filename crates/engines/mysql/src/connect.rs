@@ -1,7 +1,6 @@
 //! Connections: where to, as which user, how protected.
 
 use std::io;
-use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -12,6 +11,7 @@ use plimsoll_engine::server::bounds::question;
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::lines::{Lines, Pulse};
 use plimsoll_engine::server::link::Refused;
+use plimsoll_engine::server::names;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Protection};
 use plimsoll_engine::server::tool::Told;
@@ -185,7 +185,7 @@ impl Connector {
         let addresses = if let Some(path) = &self.socket {
             vec![Address::Unix(path.clone())]
         } else {
-            (self.host.as_str(), self.port).to_socket_addrs()?.map(Address::Tcp).collect()
+            names::addresses(&self.host, self.port, timeout)?
         };
         let mut failed = io::Error::other("its name has no address");
         for address in addresses {

@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -16,6 +16,7 @@ use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
 use plimsoll_engine::server::link::Refused;
+use plimsoll_engine::server::names;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::tool::Told;
@@ -52,13 +53,13 @@ struct Host {
 
 impl Host {
     /// Its addresses; a name may have several.
-    fn addresses(&self) -> io::Result<Vec<Address>> {
+    fn addresses(&self, timeout: Duration) -> io::Result<Vec<Address>> {
         Ok(match self.address {
             Some(address) => vec![Address::Tcp(SocketAddr::new(address, self.port))],
             None if self.name.starts_with('/') => {
                 vec![Address::Unix(PathBuf::from(&self.name).join(format!(".s.PGSQL.{}", self.port)))]
             }
-            None => (self.name.as_str(), self.port).to_socket_addrs()?.map(Address::Tcp).collect(),
+            None => names::addresses(&self.name, self.port, timeout)?,
         })
     }
 }
@@ -269,7 +270,7 @@ impl Connector {
         Ok(connection)
     }
 
-    /// Connects to the first host that lets us in; each of their addresses may take so long.
+    /// Connects to the first host that lets us in; to find its addresses may take so long, and each of them.
     fn connect_within(&self, name: &str, timeout: Duration) -> Result<Connection> {
         let refused = |refused: Refused| refused.into_error(&self.errors.address, "PostgreSQL", timeout);
         let unfit = |cause: &str| unreachable(&self.errors.address, cause);
@@ -277,7 +278,7 @@ impl Connector {
         let count = self.hosts.len();
         let first = if self.any_first { RandomState::new().build_hasher().finish() as usize % count.max(1) } else { 0 };
         for host in self.hosts.iter().cycle().skip(first).take(count) {
-            let addresses = match host.addresses() {
+            let addresses = match host.addresses(timeout) {
                 Ok(addresses) => addresses,
                 Err(error) => {
                     failed = refused(error.into());

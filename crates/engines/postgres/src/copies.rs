@@ -5,7 +5,7 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::statements::{filled, filled_for, sql};
+use super::statements::{filled, sql};
 use super::workspace;
 
 /// Every database with a name of ours, under the lease of its run.
@@ -29,14 +29,9 @@ pub(super) fn make(connection: &mut Connection, connector: &Connector, copy: &Wo
     connector.intents.made(&mark)
 }
 
-/// Drops a database if it is there, with the sessions that are still in it. An error, and it stays, if it or anything in it is not
-/// ours.
-pub(super) fn drop_database(
-    connection: &mut Connection,
-    connector: &Connector,
-    copy: &Workspace,
-    version: u32,
-) -> Result<()> {
+/// Drops a database if it is there, after our own sessions that are still in it. An error, and it stays, if it or anything in it is not
+/// ours, or if anybody else is in it.
+pub(super) fn drop_database(connection: &mut Connection, connector: &Connector, copy: &Workspace) -> Result<()> {
     let rows = connection.rows(sql("mark of a database"), &[copy.name()])?;
     let Some(row) = rows.first() else { return Ok(()) };
     let owner = workspace::owner(row.text(0), copy);
@@ -51,9 +46,27 @@ pub(super) fn drop_database(
             return Err(foreign::<Connection>(copy, "its mark was changed just now"));
         }
     }
-    connection.run(&filled_for("drop a database", version, &[("database", copy.name())])).map(drop)?;
+    connection.rows(sql("end our sessions in a database"), &[copy.name()])?;
+    if let Err(error) = connection.run(&filled("drop a database", &[("database", copy.name())])) {
+        return Err(in_use(connection, copy, error));
+    }
     connector.intents.over(copy.name());
     Ok(())
+}
+
+/// The error of a database that could not be dropped, by who is in it.
+fn in_use(connection: &mut Connection, copy: &Workspace, error: Error) -> Error {
+    let there = if error.kind == ErrorKind::Busy {
+        connection.rows(sql("who is in a database"), &[copy.name()]).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let users: Vec<&str> = there.iter().filter_map(|row| row.text(0)).collect();
+    if users.is_empty() {
+        return error;
+    }
+    let message = format!("the database {copy} is kept, as sessions of others are in it: {}", users.join(", "));
+    Error::new(ErrorKind::Safety, message).hint("once they have left it, plimsoll clean removes it")
 }
 
 /// An error if anything in a database of ours is not ours, or may not be seen.

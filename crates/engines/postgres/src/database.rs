@@ -104,7 +104,7 @@ impl Workspaces for PostgresDatabase {
             if workspace::is_locked_anywhere(connection, &workspace.leased_by())? {
                 return Ok(false);
             }
-            copies::drop_database(connection, &self.connector, workspace, self.server.version).map(|()| true)
+            copies::drop_database(connection, &self.connector, workspace).map(|()| true)
         })
     }
 

@@ -47,7 +47,7 @@ impl PostgresTransfer {
     /// Makes a database by this statement.
     fn create(&self, copy: &Workspace, sql: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
         let mut connection = self.connection()?;
-        drop_database(&mut connection, &self.connector, copy, self.version)?;
+        drop_database(&mut connection, &self.connector, copy)?;
         if let Some(follow) = follow {
             follow.working(connection.link.cancel());
             follow.stage(COPY)?;
@@ -115,7 +115,7 @@ impl Transfer for PostgresTransfer {
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
-        drop_database(&mut self.connection()?, &self.connector, copy, self.version)
+        drop_database(&mut self.connection()?, &self.connector, copy)
     }
 
     fn bytes(&mut self, copy: &Workspace) -> Option<u64> {

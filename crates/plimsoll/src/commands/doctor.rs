@@ -40,7 +40,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         let interrupt = Interrupt::default();
         signals::listen(&interrupt, printer)?;
         let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);
-        let database = opened.database?;
+        let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
         let mut findings = Findings::default();
         // Whatever is asked from here on ends soon after an interrupt.
         let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));

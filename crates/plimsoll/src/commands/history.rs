@@ -202,7 +202,8 @@ fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummar
     let found = runs_on(target.clone())?;
     let Some(first) = found.first() else {
         let message = match &target {
-            Some(target) => format!("no run of {} on {target} is stored", options.test),
+            // Not by its name: in one that is no target's there may be a secret anywhere.
+            Some(_) => format!("no run of {} on that target is stored", options.test),
             None => format!("no run of {} is stored", options.test),
         };
         return Err(Failure::usage(message).hint("'plimsoll runs' lists the stored runs"));

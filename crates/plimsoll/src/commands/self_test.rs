@@ -36,7 +36,7 @@ pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Pri
     signals::listen(&interrupt, printer)?;
     let _bound = bounded(&interrupt);
     let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);
-    let database = opened.database?;
+    let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
     let wanted =
         Options { workspace: options.allow_workspace, build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")) };
     let tested = {
