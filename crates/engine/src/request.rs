@@ -1,7 +1,9 @@
 //! Requests: short statements that are made again and again, by sessions that are lean and cheap enough for the client not
 //! to be what is measured. Data is made and looked after by a [`Session`](crate::Session); a [`Requester`] only asks.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -76,6 +78,25 @@ pub struct Traffic {
 pub trait Requester: Sampler {
     /// Makes a request and reads its whole answer. The statement is prepared at the first time.
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer>;
+
+    /// The same without waiting for the answer: pending until it is there. Then it is asked again, with the same, once
+    /// [`Requester::descriptor`] has something to read, or once it wakes its caller. A session without a descriptor waits.
+    ///
+    /// # Errors
+    /// As [`Requester::ask`].
+    fn poll_ask(
+        &mut self,
+        _context: &mut Context<'_>,
+        statement: &Statement,
+        parameters: &[Value<'_>],
+    ) -> Poll<Result<Answer>> {
+        Poll::Ready(self.ask(statement, parameters))
+    }
+
+    /// Where answers come in, for one thread to wait for those of many sessions; `None` if a session has to wait by itself.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Loads rows as a request, by the engine's fast path: beside other sessions and as durable as any transaction, and on modelled
     /// hardware it is charged.

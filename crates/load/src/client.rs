@@ -14,6 +14,10 @@ const LIMIT_PERCENT: f64 = 50.0;
 const NEAR_PERCENT: f64 = 20.0;
 /// Part of the CPUs from which the client had no more to give.
 const CPUS_PERCENT: f64 = 90.0;
+/// Part of its time that a thread of many sessions is busy from which it had no more to give, and from which that was near.
+const THREAD_PERCENT: f64 = 95.0;
+const THREAD_NEAR_PERCENT: f64 = 80.0;
+
 /// Where a client works.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Where {
@@ -33,7 +37,9 @@ pub struct ClientMonitor {
     phases: Vec<Need>,
     cpu_seconds: f64,
     queue_seconds: Option<f64>,
-    session_seconds: f64,
+    thread_seconds: f64,
+    /// Sessions, or operations under way, of one thread.
+    most_slots: u64,
     requests: u64,
     slept: LatencyHistogram,
     pickup: LatencyHistogram,
@@ -57,10 +63,23 @@ pub struct Told {
     pub cpu_us_per_operation: Option<f64>,
 }
 
+/// Part of a session's time that is ours where its thread is busy with so many sessions in `busy` of its time: what is done for it,
+/// and what is done for others first. Of answers that come when they like so many are with the thread on average (M/D/1: Pollaczek
+/// and Khinchine).
+fn part_of_a_session(busy: f64, sessions: u64) -> f64 {
+    if sessions <= 1 {
+        return busy;
+    }
+    let with_us = if busy < 1.0 { busy + busy * busy / (2.0 * (1.0 - busy)) } else { f64::INFINITY };
+    (with_us / sessions as f64).min(1.0)
+}
+
 #[derive(Debug)]
 struct Need {
     of: Told,
     busy_percent: f64,
+    /// Of the busiest thread that serves many.
+    shared_percent: f64,
     thread_percent: f64,
     cpu_percent: f64,
 }
@@ -81,15 +100,18 @@ impl ClientMonitor {
             _ => needed.cpu_seconds + needed.run_queue_seconds.unwrap_or(0.0),
         };
         let most = |part: &dyn Fn(&Needed) -> f64| needed.iter().map(part).fold(0.0, f64::max) * 100.0 / seconds;
+        let of_session = |needed: &Needed| part_of_a_session(own(needed) / seconds, needed.slots) * seconds;
         self.phases.push(Need {
             of: told,
-            busy_percent: most(&own).min(100.0),
+            busy_percent: most(&of_session).min(100.0),
+            shared_percent: most(&|needed| if needed.slots > 1 { own(needed) } else { 0.0 }),
             thread_percent: most(&|needed| needed.cpu_seconds),
             cpu_percent: 100.0 * cpu / seconds / f64::from(self.place.cpus.max(1)),
         });
         self.requests += needed.iter().map(|needed| needed.requests).sum::<u64>();
         self.cpu_seconds += cpu;
-        self.session_seconds += seconds * needed.len() as f64;
+        self.thread_seconds += seconds * needed.len() as f64;
+        self.most_slots = needed.iter().map(|needed| needed.slots).fold(self.most_slots, u64::max);
         self.queue_seconds = match (self.queue_seconds, queue) {
             (Some(sum), Some(queue)) => Some(sum + queue),
             (None, queue) => queue,
@@ -109,7 +131,7 @@ impl ClientMonitor {
             phase: need.of.phase as u32,
             busy_percent: need.busy_percent,
             cpu_percent: need.cpu_percent,
-            was_the_limit: self.is_limit(need.busy_percent, need.cpu_percent),
+            was_the_limit: self.is_limit(need.busy_percent, need.cpu_percent, need.shared_percent),
             cpu_us_per_operation: need.of.cpu_us_per_operation,
         };
         let is_told = |need: &Need| need.of.phase > 0 || need.of.cpu_us_per_operation.is_some();
@@ -143,8 +165,10 @@ impl ClientMonitor {
         self.phases.iter().filter(|need| Some(need.of.phase) == best).collect()
     }
 
-    fn is_limit(&self, busy_percent: f64, cpu_percent: f64) -> bool {
-        busy_percent >= LIMIT_PERCENT || (!self.place.is_embedded && cpu_percent >= CPUS_PERCENT)
+    fn is_limit(&self, busy_percent: f64, cpu_percent: f64, shared_percent: f64) -> bool {
+        busy_percent >= LIMIT_PERCENT
+            || shared_percent >= THREAD_PERCENT
+            || (!self.place.is_embedded && cpu_percent >= CPUS_PERCENT)
     }
 
     /// The client as a record keeps it.
@@ -158,14 +182,20 @@ impl ClientMonitor {
         let headline = self.headline();
         let most = |part: fn(&Need) -> f64| headline.iter().map(|need| part(need)).fold(0.0, f64::max);
         let (busy_percent, cpu_percent) = (most(|need| need.busy_percent), most(|need| need.cpu_percent));
-        let verdict = if self.is_limit(busy_percent, cpu_percent) {
+        let shared_percent = most(|need| need.shared_percent);
+        let verdict = if self.is_limit(busy_percent, cpu_percent, shared_percent) {
             "was-the-limit"
-        } else if busy_percent >= NEAR_PERCENT {
+        } else if busy_percent >= NEAR_PERCENT || shared_percent >= THREAD_NEAR_PERCENT {
             "near-its-limit"
         } else {
             "free"
         };
         let busy = percent(busy_percent);
+        if shared_percent > 0.0 {
+            let (shared, most) = (percent(shared_percent), self.most_slots);
+            evidence
+                .push(format!("a thread with up to {most} operations under way was busy in {shared} % of its time"));
+        }
         evidence.push(if self.place.is_embedded {
             format!("making requests took {busy} % of the busiest session's time; the engine works in the same thread")
         } else {
@@ -190,7 +220,8 @@ impl ClientMonitor {
             cpu_percent: Some(cpu_percent),
             thread_cpu_percent: Some(most(|need| need.thread_percent)),
             phases: self.told(),
-            run_queue_percent: self.queue_seconds.map(|queue| 100.0 * queue / self.session_seconds.max(1e-9)),
+            sessions_per_thread: (self.most_slots > 1).then_some(self.most_slots),
+            run_queue_percent: self.queue_seconds.map(|queue| 100.0 * queue / self.thread_seconds.max(1e-9)),
             wake_lag_us_p99: late,
             pickup_lag_us_p99: pickup,
             cpu_us_per_request: (self.requests > 0).then(|| 1e6 * self.cpu_seconds / self.requests as f64),
@@ -212,7 +243,7 @@ mod tests {
     #[test]
     fn the_need_is_each_phases_own() {
         let mut watch = ClientMonitor::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
-        let need = |cpu_seconds| [Needed { cpu_seconds, run_queue_seconds: Some(0.0), requests: 1000 }];
+        let need = |cpu_seconds| [Needed { cpu_seconds, run_queue_seconds: Some(0.0), requests: 1000, slots: 1 }];
         // The fastest phase needed little; another that was slower needed nearly all of its time.
         watch.phase(told(0, 500.0), &need(1.0), [None; 2]);
         watch.phase(told(1, 400.0), &need(9.0), [None; 2]);
@@ -227,11 +258,35 @@ mod tests {
         assert_eq!(watch.client().verdict, "near-its-limit");
     }
 
+    #[test]
+    fn a_thread_of_many_sessions_is_judged_by_theirs() {
+        let watched = |cpu_seconds, slots| {
+            let mut watch = ClientMonitor::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
+            let needed = Needed { cpu_seconds, run_queue_seconds: Some(0.0), requests: 1000, slots };
+            watch.phase(told(0, 500.0), &[needed], [None; 2]);
+            watch.client()
+        };
+        // Half of its time busy: of one session that is half of its time, of a thousand next to nothing.
+        assert_eq!(watched(5.0, 1).verdict, "was-the-limit");
+        let many = watched(5.0, 1000);
+        assert_eq!((many.verdict.as_str(), many.sessions_per_thread), ("free", Some(1000)));
+        assert!((many.busy_percent.unwrap() - 0.075).abs() < 1e-9, "{many:?}");
+        assert_eq!(watched(8.5, 1000).verdict, "near-its-limit");
+        let full = watched(9.9, 1000);
+        assert_eq!(full.verdict, "was-the-limit");
+        assert!(
+            full.evidence.iter().any(|said| said.contains("1000 operations under way was busy in 99.0 %")),
+            "{full:?}"
+        );
+        // Two sessions of one thread: 0.9 + 0.81 / 0.2 are more than both.
+        assert_eq!(watched(9.0, 2).busy_percent, Some(100.0));
+    }
+
     fn watched(is_embedded: bool, cpu_seconds: f64, run_queue_seconds: f64) -> Client {
         let place = Where { is_virtual: false, is_embedded, cpus: 2 };
         let mut watch = ClientMonitor::new(place, Some(1000.0));
-        let idle = Needed { cpu_seconds: 0.1, run_queue_seconds: Some(0.0), requests: 1000 };
-        let busy = Needed { cpu_seconds, run_queue_seconds: Some(run_queue_seconds), requests: 1_000_000 };
+        let idle = Needed { cpu_seconds: 0.1, run_queue_seconds: Some(0.0), requests: 1000, slots: 1 };
+        let busy = Needed { cpu_seconds, run_queue_seconds: Some(run_queue_seconds), requests: 1_000_000, slots: 1 };
         let pickup = &mut LatencyHistogram::new();
         (0..2000).for_each(|_| pickup.record(std::time::Duration::from_micros(30)));
         watch.phase(told(0, 1.0), &[idle, busy], [None, Some(pickup)]);

@@ -77,11 +77,14 @@ pub trait Lane {
     /// How many operations may be under way at a time.
     fn slots(&self) -> usize;
 
-    /// Makes a slot ready for an operation, such as by connecting anew after a loss, however long that takes.
+    /// Makes a slot ready for an operation, such as by connecting anew after a loss, however long that takes. A lane of many does
+    /// not wait for one: it says when to ask for that slot again.
     ///
     /// # Errors
     /// What ends the work: the slot will not be ready again.
-    fn ready(&mut self, slot: usize) -> Result<(), Self::Error>;
+    fn ready(&mut self, _slot: usize) -> Result<Option<Moment>, Self::Error> {
+        Ok(None)
+    }
 
     /// Begins an operation in a slot that is ready and free, which was meant to start at `due`. It may block until the
     /// operation has completed.

@@ -64,6 +64,12 @@ impl State {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// A worker that has no lane to work in ends before it began, and so does the work.
+    pub fn no_lane(&self) {
+        self.stop();
+        self.working.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// True after [`State::stop`].
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
@@ -79,6 +85,8 @@ pub struct Needed {
     pub run_queue_seconds: Option<f64>,
     /// Operations that it made.
     pub requests: u64,
+    /// Slots that it looked after.
+    pub slots: u64,
 }
 
 /// An operation under way, and the pauses of its slot.
@@ -96,6 +104,7 @@ pub fn work<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64) -> (Result<(
     let mut needed = Needed::default();
     let (before, queue) = (cpu::thread_cpu_seconds(), cpu::thread_run_queue_seconds());
     shared.clock.sleep_until(shared.start);
+    needed.slots = lane.slots() as u64;
     let outcome = run(shared, lane, first, &mut needed.requests);
     if outcome.is_err() {
         // What ends one lane ends the work.
@@ -122,14 +131,28 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
     let (mut known, mut claimed) = (None, None);
     let (mut under_way, mut is_over) = (0, false);
     let mut nothing_in_a_row = 0;
+    // Slots that will be ready later, and whether the last that was waited for was a moment.
+    let (mut later, mut woke): (Vec<(Moment, usize)>, bool) = (Vec::new(), false);
     loop {
         let mut until = Moment::from_nanos(u64::MAX);
+        if !later.is_empty() {
+            let now = shared.clock.now();
+            free.extend(later.extract_if(.., |(from, _)| *from <= now).map(Reverse));
+            until = later.iter().map(|(from, _)| *from).min().unwrap_or(until);
+        }
         while let Some(Reverse((from, number))) = free.peek().copied().filter(|_| !is_over) {
-            lane.ready(number)?;
+            if let Some(from) = lane.ready(number)? {
+                free.pop();
+                later.push((from, number));
+                until = until.min(from);
+                continue;
+            }
             let mut now = known.take().unwrap_or_else(|| shared.clock.now());
+            let mut slept = false;
             let due = match shared.schedule {
                 None => from.max(now),
                 Some(schedule) => {
+                    slept = woke && claimed.is_some();
                     if let Some(due) = claimed.take().or_else(|| schedule.next()) {
                         due
                     } else {
@@ -138,12 +161,11 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
                     }
                 }
             };
-            let mut slept = false;
             if due > now {
                 if under_way > 0 {
                     // Others may complete meanwhile.
                     claimed = shared.schedule.map(|_| due);
-                    until = due;
+                    until = until.min(due);
                     break;
                 }
                 slept = true;
@@ -168,7 +190,9 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
         if under_way == 0 && is_over {
             return Ok(());
         }
-        let Some(completion) = lane.reap(until)? else { continue };
+        let completion = lane.reap(until)?;
+        woke = completion.is_none();
+        let Some(completion) = completion else { continue };
         under_way -= 1;
         let slot = &mut slots[completion.slot];
         record(recorder, slot, &completion);

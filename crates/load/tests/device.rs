@@ -39,10 +39,6 @@ impl Lane for Device {
         SLOTS
     }
 
-    fn ready(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
     fn submit(&mut self, slot: usize, _: Moment) -> Result<(), Infallible> {
         let number = self.begun;
         self.begun += 1;
@@ -86,10 +82,6 @@ impl Lane for Empty {
 
     fn slots(&self) -> usize {
         1
-    }
-
-    fn ready(&mut self, _: usize) -> Result<(), String> {
-        Ok(())
     }
 
     fn submit(&mut self, _: usize, _: Moment) -> Result<(), String> {

@@ -420,6 +420,9 @@ pub struct Client {
     /// Time that the sessions' threads waited for a CPU, in percent of their time; absent where the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_queue_percent: Option<f64>,
+    /// Sessions, or operations of a disk, that one thread had under way at most; absent where each has a thread of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_per_thread: Option<u64>,
     /// How late a session that had slept began, which 99 of 100 did not exceed; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_lag_us_p99: Option<f64>,

@@ -6,7 +6,7 @@ use plimsoll_clock::cpu;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Sampler, Statement, Table, Value};
 
-use super::request::Workload;
+use super::request::{Workload, at_once};
 
 /// Requests that are made without a server.
 const REHEARSED: u64 = 20_000;
@@ -21,7 +21,7 @@ pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
     let mut made = 0;
     while made < REHEARSED && (made % 64 != 0 || cpu::thread_cpu_seconds() - start < REHEARSED_SECONDS) {
         let kind = generator.draw();
-        generator.make(kind, &mut nobody).ok()?;
+        at_once(generator.make(kind, &mut nobody)).ok()?;
         made += 1;
     }
     Some((cpu::thread_cpu_seconds() - start) * 1e9 / made.max(1) as f64)

@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::mix::{Kind, Mix, scan_size};
-use super::request::{RequestGenerator, Workload, amount};
+use super::request::{Making, RequestGenerator, Workload, amount, ask};
 use crate::generate::{Family, Rows, mix as spread};
 use plimsoll_load::keys::{Keys, LiveKeys, below};
 use plimsoll_load::lane::Amount;
@@ -124,17 +124,23 @@ impl RequestGenerator for Session<'_> {
         kind
     }
 
-    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
+    fn make<'a>(&'a mut self, kind: usize, requester: &'a mut dyn Requester) -> Making<'a, Result<Option<Amount>>> {
+        Box::pin(self.attempt(kind, requester))
+    }
+}
+
+impl Session<'_> {
+    async fn attempt(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         self.random = self.before.clone();
         let at = below(&mut self.random, work.targets.len() as u64) as usize;
         let target = &work.targets[at];
         let kind = self.kinds[kind];
         match kind {
-            Kind::Insert => return self.insert(target, requester).map(Some),
+            Kind::Insert => return self.insert(target, requester).await.map(Some),
             Kind::BulkLoad => return self.load(target, requester).map(Some),
             Kind::TableSelect => {
-                let answer = requester.ask(&target.select_all, &[])?;
+                let answer = ask(requester, &target.select_all, &[]).await?;
                 return Ok(Some(amount(answer, answer.rows)));
             }
             _ => {}
@@ -148,7 +154,7 @@ impl RequestGenerator for Session<'_> {
                 if !target.live.take(key) {
                     return Ok(None);
                 }
-                let outcome = requester.ask(&target.delete, &[id]);
+                let outcome = ask(requester, &target.delete, &[id]).await;
                 if outcome.is_err() {
                     target.live.insert(key);
                 }
@@ -160,26 +166,24 @@ impl RequestGenerator for Session<'_> {
                 Rows::new(work.family, spread(work.seed ^ version), target.number, key, key).fill(&mut self.row);
                 let mut values: Vec<Value<'_>> = self.row.values().skip(1).collect();
                 values.push(id);
-                let answer = requester.ask(&target.update, &values)?;
+                let answer = ask(requester, &target.update, &values).await?;
                 let content_bytes = self.row.content_bytes();
                 Ok(Some(Amount { rows_examined: 1, rows: answer.rows, content_bytes }))
             }
             Kind::DirectSelect => {
-                let answer = requester.ask(&target.select, &[id])?;
+                let answer = ask(requester, &target.select, &[id]).await?;
                 Ok(Some(amount(answer, 1)))
             }
-            _ => self.range(target, key, requester).map(Some),
+            _ => self.range(target, key, requester).await.map(Some),
         }
     }
-}
 
-impl Session<'_> {
-    fn insert(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Amount> {
+    async fn insert(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Amount> {
         let work = self.work;
         let key = self.new_keys(target, 1)?;
         Rows::new(work.family, work.seed, target.number, key, key).fill(&mut self.row);
         let values: Vec<Value<'_>> = self.row.values().collect();
-        requester.ask(&target.insert, &values)?;
+        ask(requester, &target.insert, &values).await?;
         target.live.insert(key);
         Ok(Amount { rows_examined: 1, rows: 1, content_bytes: self.row.content_bytes() })
     }
@@ -204,7 +208,7 @@ impl Session<'_> {
         Ok(key)
     }
 
-    fn range(&mut self, target: &Target, first: u64, requester: &mut dyn Requester) -> Result<Amount> {
+    async fn range(&mut self, target: &Target, first: u64, requester: &mut dyn Requester) -> Result<Amount> {
         let rows_examined = scan_size(&mut self.random);
         let column = (self.random.next_u64() >> 32) as usize % OTHER_COLUMNS.len();
         let (_, low, high) = OTHER_COLUMNS[column];
@@ -212,7 +216,7 @@ impl Session<'_> {
         let (a, b) = (draw(), draw());
         let last = (first + rows_examined - 1).min(i32::MAX as u64) as i32;
         let values = [Value::Int(first as i32), Value::Int(last), Value::BigInt(a.min(b)), Value::BigInt(a.max(b))];
-        let answer = requester.ask(&target.ranges[column], &values)?;
+        let answer = ask(requester, &target.ranges[column], &values).await?;
         Ok(amount(answer, rows_examined))
     }
 }

@@ -1,17 +1,19 @@
-//! A session as a lane of one slot. It makes a request again after errors that pass. If it loses the server, it comes back as
-//! soon as that answers again: a gap in the series, not the end of it.
+//! What sessions have in common, whether each has a thread of its own or one thread serves many. A session makes a request again
+//! after errors that pass. If it loses the server, it comes back as soon as that answers again: a gap in the series, not the end of
+//! it.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_clock::cpu::RunQueue;
 use plimsoll_engine::{Error, ErrorKind, Requester, Result};
-use plimsoll_load::lane::{Amount, Completion, Lane, Outcome};
+use plimsoll_load::lane::{Amount, Outcome};
 use plimsoll_load::worker::State;
 use plimsoll_measurement::Moment;
 
-use super::request::RequestGenerator;
+use super::request::{RequestGenerator, at_once};
 use crate::interrupt::{CancelGuard, Interrupt};
 
 /// How often a request is tried again after an error that passes, and how long is waited before the first time; the
@@ -30,9 +32,6 @@ const GLANCE: Duration = Duration::from_secs(1);
 
 /// So many failures without an answer of any session end the work: what they say will not pass.
 const MOST_FAILURES_IN_A_ROW: u64 = 1000;
-
-/// How late answers are picked up is looked at so often: a look takes a few microseconds.
-const PICKUP_EVERY: Duration = Duration::from_millis(25);
 
 /// What the sessions of a phase share.
 pub struct Sessions<'a> {
@@ -75,65 +74,44 @@ impl Losses {
 /// A session, with what lets an interrupt cancel it; `None` after it was lost and before there is a new one.
 pub type Slot = Option<(Box<dyn Requester>, CancelGuard)>;
 
-/// A session at work: to submit a request is to make it.
-pub struct SessionLane<'a> {
-    sessions: &'a Sessions<'a>,
-    state: &'a State,
-    generator: Box<dyn RequestGenerator + 'a>,
-    slot: &'a mut Slot,
-    completed: Option<Completion>,
-    failure: Option<Error>,
-    /// What the session's thread waits for a CPU: one that could run has its answer.
-    queue: Option<RunQueue>,
-    last_ended: Moment,
-    last_pickup: Moment,
+/// Where a session rests: its thread sleeps, or serves others meanwhile.
+pub(super) trait Rest {
+    /// Ready once it is this late.
+    fn poll_rest(&self, context: &mut Context<'_>, until: Moment) -> Poll<()>;
 }
 
-impl<'a> SessionLane<'a> {
-    /// A session of the calling thread that makes these requests; `state` says when no more are to be begun.
-    pub fn new(
-        sessions: &'a Sessions<'a>,
-        state: &'a State,
-        generator: Box<dyn RequestGenerator + 'a>,
-        slot: &'a mut Slot,
-    ) -> Self {
-        let queue = if sessions.waits_for_answers { RunQueue::of_this_thread() } else { None };
-        let (last_ended, last_pickup) = (Moment::default(), Moment::default());
-        Self { sessions, state, generator, slot, completed: None, failure: None, queue, last_ended, last_pickup }
+impl dyn Rest + '_ {
+    async fn until(&self, moment: Moment) {
+        poll_fn(|context| self.poll_rest(context, moment)).await;
     }
 }
 
-impl Lane for SessionLane<'_> {
-    type Error = Error;
+/// What became of a request, with all its attempts.
+pub(super) struct Attempted {
+    pub answer: Result<Option<Amount>>,
+    pub retries: u32,
+    pub waited: Duration,
+}
 
-    fn slots(&self) -> usize {
-        1
-    }
-
-    fn ready(&mut self, _: usize) -> Result<()> {
-        if let Some(error) = self.failure.take() {
-            self.failed(error)?;
-        }
-        if self.slot.is_none() { self.come_back() } else { Ok(()) }
-    }
-
-    fn submit(&mut self, slot: usize, _: Moment) -> Result<()> {
-        self.sessions.interrupt.check()?;
-        let Some((requester, _)) = self.slot else {
-            return Err(Error::new(ErrorKind::Internal, "a request was made of a session that was lost"));
-        };
-        let queue = self.queue.as_ref().filter(|_| self.last_ended.since(self.last_pickup) >= PICKUP_EVERY);
-        let waited_before = queue.and_then(RunQueue::waited);
-        let kind = self.generator.draw();
+impl Sessions<'_> {
+    /// Makes a request of this kind, again and again as long as the error passes.
+    pub(super) async fn attempt(
+        &self,
+        state: &State,
+        generator: &mut (dyn RequestGenerator + '_),
+        kind: usize,
+        requester: &mut dyn Requester,
+        rest: &dyn Rest,
+    ) -> Attempted {
         let (mut back_off, mut waited, mut retries) = (FIRST_BACK_OFF, Duration::ZERO, 0);
         let answer = loop {
-            match self.generator.make(kind, requester.as_mut()) {
+            match generator.make(kind, requester).await {
                 Err(error) if error.kind == ErrorKind::Busy && retries < MOST_RETRIES => {
                     match error.retry_after {
-                        None => self.sessions.clock.sleep(back_off),
+                        None => rest.until(self.clock.now().after(back_off)).await,
                         Some(least) => {
                             back_off = longer(least, retries);
-                            if !wait(self.sessions, self.state, back_off) {
+                            if !self.wait(state, back_off, rest).await {
                                 break Err(error);
                             }
                         }
@@ -145,64 +123,36 @@ impl Lane for SessionLane<'_> {
                 answer => break answer,
             }
         };
-        let ended = self.sessions.clock.now();
-        self.last_ended = ended;
-        let mut pickup_lag = None;
-        if let Some((queue, before)) = self.queue.as_ref().zip(waited_before) {
-            self.last_pickup = ended;
-            // While it is waited between attempts the thread sleeps for another reason.
-            pickup_lag = queue.waited().map(|after| after.saturating_sub(before)).filter(|_| retries == 0);
-        }
-        let outcome = self.outcome(answer);
-        self.completed = Some(Completion { slot, kind, outcome, ended, retries, waited, pickup_lag });
-        Ok(())
+        Attempted { answer, retries, waited }
     }
 
-    fn reap(&mut self, _: Moment) -> Result<Option<Completion>> {
-        Ok(self.completed.take())
-    }
-
-    fn nothing_left(&mut self, kind: usize, in_a_row: u32) -> Error {
-        let kind = self.sessions.kinds.get(kind).map_or("", String::as_str);
-        let message = format!("{in_a_row} requests in a row found no row to be made of, the last of kind '{kind}'");
-        Error::new(ErrorKind::Statement, message)
-            .hint("begin with more rows by 'volume', make requests for a shorter time, or let the mix insert more than it deletes")
-    }
-}
-
-impl SessionLane<'_> {
-    fn outcome(&mut self, answer: Result<Option<Amount>>) -> Outcome {
+    /// How a request ended, and its error if it failed.
+    pub(super) fn outcome(&self, answer: Result<Option<Amount>>) -> (Outcome, Option<Error>) {
         match answer {
             Ok(Some(amount)) => {
-                let failures = &self.sessions.losses.failures_in_a_row;
+                let failures = &self.losses.failures_in_a_row;
                 if failures.load(Ordering::Relaxed) > 0 {
                     failures.store(0, Ordering::Relaxed);
                 }
-                Outcome::Answered(amount)
+                (Outcome::Answered(amount), None)
             }
-            Ok(None) => Outcome::Nothing,
-            Err(error) => Outcome::Failed(self.failure.insert(error).kind.name()),
+            Ok(None) => (Outcome::Nothing, None),
+            Err(error) => (Outcome::Failed(error.kind.name()), Some(error)),
         }
     }
 
-    /// What becomes of the session after a request that failed for good: an error if it is its end.
-    fn failed(&mut self, error: Error) -> Result<()> {
-        self.sessions.interrupt.check()?;
+    /// What becomes of a session after a request that failed for good: it goes on, or it has lost the server by this error, or an
+    /// error is the end of the work.
+    pub(super) fn lost_by(&self, error: Error) -> Result<Option<Error>> {
+        self.interrupt.check()?;
         match error.kind {
             ErrorKind::Internal | ErrorKind::Usage | ErrorKind::Cancelled | ErrorKind::DiskFull => return Err(error),
-            ErrorKind::Lost => {
-                // The new session has no use for what the old one's end may still hold up.
-                *self.slot = None;
-                if let Some(least) = error.retry_after {
-                    wait(self.sessions, self.state, least);
-                }
-                return Ok(());
-            }
+            ErrorKind::Lost => return Ok(Some(error)),
             _ => {}
         }
-        let in_a_row = self.sessions.losses.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
+        let in_a_row = self.losses.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
         if in_a_row < MOST_FAILURES_IN_A_ROW {
-            return Ok(());
+            return Ok(None);
         }
         // In the midst of a run this is no longer a question of what was asked for.
         let message = format!("{in_a_row} requests in a row failed, the last with: {}", error.message);
@@ -212,29 +162,31 @@ impl SessionLane<'_> {
         Err(Error::new(ErrorKind::Statement, message).hint(hint))
     }
 
-    /// Connects again, and again until the phase ends. No session writes before the lease is ours again.
-    fn come_back(&mut self) -> Result<()> {
-        let Sessions { clock, interrupt, connect, end, losses, .. } = self.sessions;
-        let loss = losses.count.fetch_add(1, Ordering::Relaxed) + 1;
-        losses.lost.fetch_add(1, Ordering::Relaxed);
+    /// A session has lost the server; the number of the loss.
+    pub(super) fn lose(&self) -> u64 {
+        self.losses.lost.fetch_add(1, Ordering::Relaxed);
+        self.losses.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Connects again after a loss, and again until the phase ends. No session writes before the lease is ours again. `None` if the
+    /// work was stopped meanwhile.
+    pub(super) fn come_back(&self, state: &State, loss: u64) -> Result<Slot> {
+        let Self { clock, interrupt, connect, end, losses, .. } = self;
         let (mut pause, mut tries) = (FIRST_RECONNECT, 0);
         let outcome = loop {
             if let Err(interrupted) = interrupt.check() {
                 break Err(interrupted);
             }
             let error = match connect() {
-                Ok(session) => {
-                    *self.slot = Some(session);
-                    break Ok(());
-                }
+                Ok(session) => break Ok(Some(session)),
                 Err(error) => error,
             };
             match error.retry_after {
                 Some(least) if clock.now() < *end => {
-                    wait(self.sessions, self.state, longer(least, tries));
+                    self.sleep(state, longer(least, tries));
                     tries += 1;
-                    if self.state.is_stopped() {
-                        break Ok(());
+                    if state.is_stopped() {
+                        break Ok(None);
                     }
                 }
                 None if clock.now().after(pause) < *end => {
@@ -252,7 +204,7 @@ impl SessionLane<'_> {
         };
         let may_go_on = || {
             losses.renewed.load(Ordering::Relaxed) >= loss
-                || self.state.is_stopped()
+                || state.is_stopped()
                 || interrupt.check().is_err()
                 || clock.now() >= *end
         };
@@ -262,28 +214,46 @@ impl SessionLane<'_> {
         losses.lost.fetch_sub(1, Ordering::Relaxed);
         outcome
     }
+
+    /// Waits so long in the calling thread; false if the phase ends before, is stopped or interrupted.
+    pub(super) fn sleep(&self, state: &State, pause: Duration) -> bool {
+        at_once(async { Ok(self.wait(state, pause, &InThread(self.clock)).await) }).unwrap_or(false)
+    }
+
+    async fn wait(&self, state: &State, pause: Duration, rest: &dyn Rest) -> bool {
+        let until = self.clock.now().after(pause);
+        loop {
+            let now = self.clock.now();
+            if now >= self.end || state.is_stopped() || self.interrupt.check().is_err() {
+                return false;
+            }
+            if now >= until {
+                return true;
+            }
+            rest.until(until.min(self.end).min(now.after(GLANCE))).await;
+        }
+    }
+
+    /// The error of a workload that has run out of rows.
+    pub(super) fn nothing_left(&self, kind: usize, in_a_row: u32) -> Error {
+        let kind = self.kinds.get(kind).map_or("", String::as_str);
+        let message = format!("{in_a_row} requests in a row found no row to be made of, the last of kind '{kind}'");
+        Error::new(ErrorKind::Statement, message)
+            .hint("begin with more rows by 'volume', make requests for a shorter time, or let the mix insert more than it deletes")
+    }
+}
+
+/// A thread that sleeps.
+pub(super) struct InThread<'a>(pub &'a dyn Clock);
+
+impl Rest for InThread<'_> {
+    fn poll_rest(&self, _: &mut Context<'_>, until: Moment) -> Poll<()> {
+        self.0.sleep_until(until);
+        Poll::Ready(())
+    }
 }
 
 /// The pause before a try, of which there were so many before.
 fn longer(least: Duration, tries: u32) -> Duration {
     least.saturating_mul(1 << tries.min(16)).min(LONGEST_PAUSE)
 }
-
-/// Waits so long; false if the phase ends before, is stopped or interrupted.
-fn wait(sessions: &Sessions<'_>, state: &State, pause: Duration) -> bool {
-    let Sessions { clock, interrupt, end, .. } = sessions;
-    let until = clock.now().after(pause);
-    loop {
-        let now = clock.now();
-        if now >= *end || state.is_stopped() || interrupt.check().is_err() {
-            return false;
-        }
-        if now >= until {
-            return true;
-        }
-        clock.sleep_until(until.min(*end).min(now.after(GLANCE)));
-    }
-}
-
-#[cfg(test)]
-mod tests;

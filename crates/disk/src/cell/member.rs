@@ -206,7 +206,7 @@ pub fn lane_of(shared: &Shared<'_>, plan: &CellPlan, start: Start<'_>, lane: u64
             match ring {
                 Ok(mut ring) => work(shared, &mut ring, lane),
                 Err(error) => {
-                    shared.state.stop();
+                    shared.state.no_lane();
                     (Err(error), Needed::default())
                 }
             }

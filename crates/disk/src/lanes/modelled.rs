@@ -44,10 +44,6 @@ impl Lane for ModelledLane<'_> {
         self.draws.len() * self.cell.queue_depth as usize
     }
 
-    fn ready(&mut self, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn submit(&mut self, slot: usize, _: Moment) -> Result<(), Error> {
         let draw = &mut self.draws[slot / self.cell.queue_depth as usize];
         let now = self.clock.now();

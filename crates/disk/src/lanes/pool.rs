@@ -58,10 +58,6 @@ impl Lane for PoolLane<'_> {
         1
     }
 
-    fn ready(&mut self, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn submit(&mut self, slot: usize, _: Moment) -> Result<(), Error> {
         let next = self.draw.next();
         let moved = if next.writes {

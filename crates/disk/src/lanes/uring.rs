@@ -67,10 +67,6 @@ impl Lane for UringLane<'_> {
         self.ring.slots()
     }
 
-    fn ready(&mut self, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn submit(&mut self, slot: usize, _: Moment) -> Result<(), Error> {
         let next = self.draw.next();
         self.under_way[slot] = next;

@@ -79,6 +79,7 @@ fn counted(needed: &Needed, plan: &CellPlan) -> Needed {
         cpu_seconds: needed.cpu_seconds * share,
         run_queue_seconds: needed.run_queue_seconds.map(|seconds| seconds * share),
         requests: (needed.requests as f64 * share) as u64,
+        slots: needed.slots,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,9 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_measurement::Moment;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
-use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with,
+};
 
 use super::breaker::{Breaker, Open};
 use super::lines::Lines;
@@ -193,6 +195,36 @@ impl Socket {
     /// What went over it.
     pub fn traffic(&self) -> Traffic {
         self.traffic
+    }
+
+    /// For a thread that waits for many.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Reads what is there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WouldBlock`] if that is nothing; those of the system.
+    #[inline]
+    pub fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.fd.is_broken() {
+            return Ok(0);
+        }
+        let (count, _) = recv(&self.fd, buffer, RecvFlags::DONTWAIT)?;
+        self.traffic.received_bytes += count as u64;
+        Ok(count)
+    }
+
+    /// Sends as much as there is room for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WouldBlock`] if there is none; those of the system.
+    #[inline]
+    pub fn write_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
+        self.traffic.sent_bytes += count as u64;
+        Ok(count)
     }
 }
 

@@ -26,6 +26,11 @@ impl Stream {
         &self.socket
     }
 
+    /// The socket, where bytes go over it as they are.
+    pub fn plain(&mut self) -> Option<&mut Socket> {
+        if self.tls.is_none() { Some(&mut self.socket) } else { None }
+    }
+
     /// From here on under TLS. A caller that has read more than was asked for has to refuse that: it may be anybody's.
     pub fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;

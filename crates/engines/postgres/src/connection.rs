@@ -9,17 +9,17 @@ use plimsoll_engine::server::bounds::{Allowance, ORDER};
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::{self, Link};
 use plimsoll_engine::{Error, ErrorKind, Result, Value};
+use postgres_protocol::IsNull;
 use postgres_protocol::message::backend::{
     COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG, NOTICE_RESPONSE_TAG,
-    NOTIFICATION_RESPONSE_TAG, PARAMETER_DESCRIPTION_TAG, PARAMETER_STATUS_TAG, READY_FOR_QUERY_TAG,
-    ROW_DESCRIPTION_TAG,
+    NOTIFICATION_RESPONSE_TAG, PARAMETER_STATUS_TAG, READY_FOR_QUERY_TAG, ROW_DESCRIPTION_TAG,
 };
 use postgres_protocol::message::frontend::{self, BindError};
-use postgres_protocol::{IsNull, Oid};
 use postgres_types::Type;
 use postgres_types::private::BytesMut;
 
 use super::error::{Errors, ServerError, statement as fault};
+use super::prepared::{Prepared, columns, rows_changed};
 use super::wire;
 use super::wire_connection::{HEADER, Reader, WireConnection, malformed};
 
@@ -58,11 +58,16 @@ impl Texts {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Prepared {
-    name: String,
-    parameters: Box<[Type]>,
-    pub(super) columns: Box<[Type]>,
+/// An answer of which a part may have been read.
+pub(super) struct Answering {
+    server_error: Option<Box<ServerError>>,
+    aside: Allowance,
+}
+
+impl Default for Answering {
+    fn default() -> Self {
+        Self { server_error: None, aside: Allowance::passed_over() }
+    }
 }
 
 pub(super) struct Connection {
@@ -111,18 +116,28 @@ impl Connection {
     }
 
     /// Reads until the server is ready again; each message but the last goes to `each`.
-    fn answer(&mut self, mut each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
-        let (mut server_error, mut aside) = (None, Allowance::passed_over());
+    fn answer(&mut self, each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
+        self.read_on(&mut Answering::default(), WireConnection::receive, each)
+    }
+
+    /// Reads on in an answer, of which `receive` gives the messages.
+    fn read_on(
+        &mut self,
+        answering: &mut Answering,
+        receive: impl Fn(&mut WireConnection) -> io::Result<(u8, &[u8])>,
+        mut each: impl FnMut(u8, &[u8]) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let Answering { server_error, aside } = answering;
         loop {
-            match self.link.line.receive() {
+            match receive(&mut self.link.line) {
                 Ok((READY_FOR_QUERY_TAG, message)) => {
                     self.is_in_transaction = message.get(HEADER) != Some(&b'I');
                     self.link.canceller.end();
-                    return server_error.map_or(Ok(()), |server_error| Err(Failed::Server(server_error)));
+                    return server_error.take().map_or(Ok(()), |server_error| Err(Failed::Server(server_error)));
                 }
                 Ok((ERROR_RESPONSE_TAG, message)) => {
                     aside.take(message.len())?;
-                    server_error = Some(Box::new(ServerError::of(message)?));
+                    *server_error = Some(Box::new(ServerError::of(message)?));
                 }
                 // Nobody asked for these.
                 Ok((NOTICE_RESPONSE_TAG | PARAMETER_STATUS_TAG | NOTIFICATION_RESPONSE_TAG, message)) => {
@@ -136,10 +151,26 @@ impl Connection {
                     self.link.line.send()?;
                 }
                 Ok((tag, message)) => each(tag, message)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Failed::Wire(error)),
                 // A server that refuses us says why before the line breaks.
-                Err(error) => return Err(server_error.map_or(Failed::Wire(error), Failed::Server)),
+                Err(error) => return Err(server_error.take().map_or(Failed::Wire(error), Failed::Server)),
             }
         }
+    }
+
+    /// Reads on in the answer to what [`Connection::begin`] has sent, without waiting.
+    pub(super) fn go_on(
+        &mut self,
+        answering: &mut Answering,
+        each: impl FnMut(u8, &[u8]) -> Outcome<()>,
+    ) -> Outcome<()> {
+        self.read_on(answering, WireConnection::receive_now, each)
+    }
+
+    /// Begins to send what is in the line's buffer; false if there is no room for all of it yet.
+    pub(super) fn begin(&mut self) -> Outcome<bool> {
+        self.link.canceller.begin();
+        Ok(self.link.line.send_now()?)
     }
 
     /// Sends what is in the line's buffer and reads its answer.
@@ -269,29 +300,22 @@ impl Connection {
         })
     }
 
-    /// Prepares a statement, in place of one that has this name.
-    pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Outcome<Prepared> {
+    /// Puts what prepares a statement, in place of one that has this name.
+    pub(super) fn put_prepare(&mut self, name: &str, sql: &str) -> Outcome<()> {
         self.put(|out| {
             frontend::close(b'S', name, out)?;
             frontend::parse(name, sql, [], out)?;
             frontend::describe(b'S', name, out)?;
             frontend::sync(out);
             Ok(())
-        })?;
-        let mut prepared = Prepared { name: name.to_owned(), parameters: Box::default(), columns: Box::default() };
-        let learn = |tag, message: &[u8]| {
-            match tag {
-                PARAMETER_DESCRIPTION_TAG => {
-                    let mut reader = Reader::of(message);
-                    prepared.parameters =
-                        (0..reader.u16()?).map(|_| reader.u32().map(known)).collect::<io::Result<_>>()?;
-                }
-                ROW_DESCRIPTION_TAG => prepared.columns = columns(message)?,
-                _ => {}
-            }
-            Ok(())
-        };
-        self.within(self.patience, |own| own.exchange(learn))?;
+        })
+    }
+
+    /// Prepares a statement, in place of one that has this name.
+    pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Outcome<Prepared> {
+        self.put_prepare(name, sql)?;
+        let mut prepared = Prepared::new(name.to_owned());
+        self.within(self.patience, |own| own.exchange(|tag, message| Ok(prepared.learn(tag, message)?)))?;
         Ok(prepared)
     }
 
@@ -303,6 +327,21 @@ impl Connection {
         format: i16,
         mut each: impl FnMut(&[u8]) -> Outcome<()>,
     ) -> Outcome<u64> {
+        self.put_execute(prepared, parameters, format)?;
+        let mut changed = 0;
+        self.exchange(|tag, message| {
+            match tag {
+                DATA_ROW_TAG => each(message)?,
+                COMMAND_COMPLETE_TAG => changed = rows_changed(message),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(changed)
+    }
+
+    /// Puts what executes a prepared statement.
+    pub(super) fn put_execute(&mut self, prepared: &Prepared, parameters: &[Value<'_>], format: i16) -> Outcome<()> {
         if parameters.len() != prepared.parameters.len() {
             let (given, wanted) = (parameters.len(), prepared.parameters.len());
             return Err(Failed::Ours(fault(format_args!("a statement has {wanted} parameters and was given {given}"))));
@@ -319,17 +358,7 @@ impl Connection {
             frontend::execute("", 0, out)?;
             frontend::sync(out);
             Ok(())
-        })?;
-        let mut changed = 0;
-        self.exchange(|tag, message| {
-            match tag {
-                DATA_ROW_TAG => each(message)?,
-                COMMAND_COMPLETE_TAG => changed = rows_changed(message),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(changed)
+        })
     }
 
     /// Runs a query without parameters in one round trip. Every row's message goes to `each`, with its columns.
@@ -437,31 +466,6 @@ impl Kept {
         self.rows.push(Texts::of(message)?);
         Ok(())
     }
-}
-
-/// The types of a row's columns, out of a `RowDescription`.
-fn columns(message: &[u8]) -> io::Result<Box<[Type]>> {
-    let mut reader = Reader::of(message);
-    let count = reader.u16()?;
-    let column = |_| {
-        // Its name, table and number there come first, its size, modifier and format last.
-        reader.text()?;
-        reader.bytes(6)?;
-        let ty = known(reader.u32()?);
-        reader.bytes(8).map(|_| ty)
-    };
-    (0..count).map(column).collect()
-}
-
-/// A type by its number. Those of extensions have none here, and take parameters as texts.
-pub(super) fn known(oid: Oid) -> Type {
-    Type::from_oid(oid).unwrap_or(Type::UNKNOWN)
-}
-
-/// The number at the end of a `CommandComplete` (`INSERT 0 5`, `UPDATE 3`); 0 where there is none.
-fn rows_changed(message: &[u8]) -> u64 {
-    let digits = message.strip_suffix(&[0]).unwrap_or(message).rsplit(|byte| *byte == b' ').next();
-    digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod fuzz;
 mod login;
 mod password;
 mod pooler;
+mod prepared;
 mod requester;
 mod restore;
 mod sampler;

@@ -9,7 +9,8 @@ use postgres_protocol::message::frontend;
 use postgres_types::Type;
 
 use super::connect::Connector;
-use super::connection::{Connection, Failed, Outcome, bind_texts, known};
+use super::connection::{Connection, Failed, Outcome, bind_texts};
+use super::prepared::known;
 use super::statements::{STATEMENTS, edition};
 use super::wire_connection::Reader;
 

@@ -16,8 +16,9 @@ use postgres_types::Type;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::Connector;
-use super::connection::{BINARY, Connection, Failed, Outcome, Prepared};
+use super::connection::{BINARY, Connection, Failed, Outcome};
 use super::dialect::PostgresDialect;
+use super::prepared::Prepared;
 use super::statements::{filled, sql};
 use super::{copy, counters, wire, workspace};
 

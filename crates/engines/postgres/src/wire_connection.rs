@@ -29,8 +29,34 @@ impl WireConnection {
         sent
     }
 
+    /// Sends of it what there is room for; false if that isn't all.
+    pub(super) fn send_now(&mut self) -> io::Result<bool> {
+        let socket = self.stream.plain().ok_or_else(has_to_wait)?;
+        while !self.out.is_empty() {
+            match socket.write_now(&self.out) {
+                // Cleared, it keeps its memory.
+                Ok(count) if count == self.out.len() => self.out.clear(),
+                Ok(count) => drop(self.out.split_to(count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
     /// The next message: its tag, and all of it with the tag and the length in front.
     pub(super) fn receive(&mut self) -> io::Result<(u8, &[u8])> {
+        self.receive_by(Stream::read)
+    }
+
+    /// The same of what is there: [`io::ErrorKind::WouldBlock`] if that is no whole message.
+    pub(super) fn receive_now(&mut self) -> io::Result<(u8, &[u8])> {
+        self.receive_by(|stream, room| stream.plain().ok_or_else(has_to_wait)?.read_now(room))
+    }
+
+    #[inline]
+    fn receive_by(&mut self, read: impl Fn(&mut Stream, &mut [u8]) -> io::Result<usize>) -> io::Result<(u8, &[u8])> {
         let (tag, length) = loop {
             let held = self.inbox.held();
             let wanted = match Header::parse(held)? {
@@ -44,7 +70,7 @@ impl WireConnection {
                 None => HEADER,
             };
             let stream = &mut self.stream;
-            self.inbox.fill(wanted, |room| stream.read(room))?;
+            self.inbox.fill(wanted, |room| read(stream, room))?;
         };
         let message = self.inbox.take(length);
         Ok((tag, self.inbox.at(message)))
@@ -131,6 +157,10 @@ impl<'a> Reader<'a> {
     pub(super) fn rest(self) -> &'a [u8] {
         self.0
     }
+}
+
+fn has_to_wait() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "a line under TLS waits by itself")
 }
 
 pub(super) fn malformed() -> io::Error {

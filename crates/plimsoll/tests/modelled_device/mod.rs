@@ -132,10 +132,6 @@ impl Lane for Device {
         self.slots
     }
 
-    fn ready(&mut self, _: usize) -> Result<()> {
-        Ok(())
-    }
-
     fn submit(&mut self, slot: usize, _: Moment) -> Result<()> {
         let number = self.begun;
         self.begun += 1;

@@ -1,11 +1,13 @@
 //! Requests from outside, one by one, as an application makes them (reference, 2.1 to 2.8, 2.12). Tables are loaded anew for
 //! every repetition, and sessions work for a given time in every phase.
 
+mod conditions;
 mod custom;
 mod figures;
 mod phase;
 mod plan;
 mod tables;
+mod threads;
 
 use std::time::Duration;
 
@@ -14,9 +16,10 @@ use plimsoll_load::client::{ClientMonitor, Told, Where};
 use plimsoll_load::recorder::{Recorder, Sums};
 use plimsoll_measurement::{Moment, RequestKind};
 
+use self::conditions::Conditions;
 use self::custom::Prepared;
 use self::figures::{no_knee, requests, unanswered};
-use self::phase::{Conditions, run};
+use self::phase::run;
 use self::plan::{goal, plan, search};
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use crate::interrupt::Interrupt;
@@ -25,7 +28,6 @@ use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
 use crate::workload::custom::{CustomWorkload, Draw, Ready};
-use crate::workload::mix::Kind as Class;
 use crate::workload::rehearsal::rehearse;
 use crate::workload::request::Workload;
 
@@ -61,6 +63,13 @@ const PARAMETERS: &[&Parameter] = &[
         "Think time: pause of a session between an answer and its next request. Not with a rate.",
     )
     .or("0s"),
+    &Parameter::new(
+        "threads",
+        Kind::Choice(&["usual", "one-each", "few"]),
+        "Whether each session has a thread of its own, or few threads serve all. 'usual' means few from 200 sessions on, where \
+         the driver can (PostgreSQL without TLS).",
+    )
+    .or("usual"),
     &Parameter::new(
         "procedures",
         Kind::Choice(&["usual", "yes", "no"]),
@@ -204,7 +213,7 @@ impl Measure for Requests {
     }
 
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, keep, mix, client, .. } = context;
+        let Context { target, parameters, keep, mix, client, cpus, .. } = context;
         let time = keep.time;
         let (own, access, targets) = match &self.own {
             Some(prepared) => (Some(&prepared.ready()?[0]), prepared.access(), Vec::new()),
@@ -221,7 +230,7 @@ impl Measure for Requests {
             Some(own) => own.kinds(),
             None => on_rows(mix, parameters, &targets, &phases[0])?.kinds(),
         };
-        let conditions = Conditions { parameters, access, is_bulk: mix.kinds().contains(&Class::BulkLoad) };
+        let conditions = Conditions::new(parameters, access, mix, *cpus);
         let scheduled = phases[0].rate.is_some() || !parameters.duration("goal").is_zero();
         let mut sum = Recorder::new(keep.repetition_start, Moment::from_nanos(u64::MAX), &names, scheduled);
         let mut percentiles = Vec::new();

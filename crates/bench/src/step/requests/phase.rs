@@ -4,23 +4,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
-use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result};
+use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
 use plimsoll_load::phases::Phase;
 use plimsoll_load::recorder::Recorder;
 use plimsoll_load::schedule::Schedule;
 use plimsoll_load::think::Think;
-use plimsoll_load::worker::{Needed, Shared, State, work};
+use plimsoll_load::worker::{Needed, Shared, State};
 use plimsoll_measurement::event::{Kind, Second};
 use plimsoll_measurement::{Moment, Phase as PhaseRecord, Stall, units};
 
+use super::conditions::Conditions;
 use super::plan::arrivals;
+use super::threads::{jobs, threads};
 use crate::interrupt::Interrupt;
-use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
 use crate::step::kind::unfinished;
+use crate::workload::many::Returns;
 use crate::workload::request::Workload;
-use crate::workload::session::{Losses, SessionLane, Sessions, Slot};
+use crate::workload::session::{Losses, Sessions, Slot};
 
 /// Recorders that the sessions share at most: few, so that 2,000 sessions need no more memory than these.
 const MOST_RECORDERS: u64 = 16;
@@ -42,15 +44,6 @@ const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
 /// Said of a phase in which sessions lost the server, once it is there again: an error says that it stayed away.
 const CAME_BACK: &str = "sessions lost the server during a repetition and came back: there is a gap in its series";
-
-/// What all phases of a repetition have in common.
-pub(super) struct Conditions<'a> {
-    pub parameters: &'a Parameters,
-    /// What sessions may reach.
-    pub access: RequestAccess,
-    /// Whether batches are loaded, which end when they have added too much.
-    pub is_bulk: bool,
-}
 
 pub(super) struct Ran {
     pub recorder: Recorder,
@@ -84,6 +77,9 @@ pub(super) fn run(
     let names = workload.kinds();
     let new = || Recorder::new(repetition_start, end, &names, schedule.is_some());
     let recorders: Vec<_> = (0..phase.sessions.min(MOST_RECORDERS)).map(|_| Mutex::new(new())).collect();
+    let is_real = !is_virtual && !target.database.description().embedded;
+    let slots = &mut slots[..phase.sessions as usize];
+    let threads = threads(conditions, phase, slots, is_real);
     let connect = target.replacements(target.workspace, conditions.access);
     let shared = Shared {
         clock: clock.as_ref(),
@@ -92,7 +88,7 @@ pub(super) fn run(
         start,
         end,
         recorders: &recorders,
-        state: State::of(phase.sessions),
+        state: State::of(threads.unwrap_or(phase.sessions)),
     };
     let sessions = Sessions {
         clock: clock.as_ref(),
@@ -100,22 +96,14 @@ pub(super) fn run(
         connect: &connect,
         end,
         kinds: &names,
-        waits_for_answers: !is_virtual && !target.database.description().embedded,
+        waits_for_answers: is_real,
         losses: Losses::default(),
     };
     let (shared, sessions) = (&shared, &sessions);
-    let jobs: Vec<_> = slots
-        .iter_mut()
-        .take(phase.sessions as usize)
-        .zip(0..)
-        .map(|(slot, session)| {
-            // Each phase draws anew.
-            (format!("session {session}"), move || {
-                let generator = workload.generator(session, label | number << 48);
-                work(shared, &mut SessionLane::new(sessions, &shared.state, generator, slot), session)
-            })
-        })
-        .collect();
+    let returns: Vec<Returns> = (0..threads.unwrap_or(0)).map(|_| Returns::default()).collect();
+    // Each phase draws anew.
+    let generator = |session| workload.generator(session, label | number << 48);
+    let jobs = jobs(shared, sessions, slots, &returns, &generator);
     let mut monitor = Monitor::new(phase, &recorders, schedule.as_ref(), (repetition_start, start));
     let mut watched = Ok(());
     let ended = in_threads_while(&clock, jobs, || {
@@ -150,7 +138,10 @@ pub(super) fn run(
     for ended in ended {
         let (of_session, own) = ended.unwrap_or_else(|why| (Err(unfinished(why)), Needed::default()));
         outcome = outcome.and(of_session);
-        needed.push(own);
+        // Who only connects sessions again makes no requests.
+        if own.slots > 0 {
+            needed.push(own);
+        }
     }
     let started = start.since(repetition_start).as_secs_f64();
     if outcome.is_ok() && sessions.losses.count() > 0 {

@@ -10,7 +10,7 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 use super::draw::{Cell, Literal, Source};
 use super::{CustomWorkload, Text, text};
 use crate::generate::mix as spread;
-use crate::workload::request::{RequestGenerator, Workload, amount};
+use crate::workload::request::{Making, RequestGenerator, Workload, amount, ask};
 use plimsoll_load::keys::below;
 use plimsoll_load::lane::Amount;
 use plimsoll_load::mix::Mix;
@@ -184,10 +184,16 @@ impl RequestGenerator for Session<'_> {
         kind
     }
 
-    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
+    fn make<'a>(&'a mut self, kind: usize, requester: &'a mut dyn Requester) -> Making<'a, Result<Option<Amount>>> {
+        Box::pin(self.request(kind, requester))
+    }
+}
+
+impl<'a> Session<'a> {
+    async fn request(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         let kind = &work.kinds[kind];
-        let outcome = self.attempt(kind, requester);
+        let outcome = self.attempt(kind, requester).await;
         if let Err(error) = &outcome
             && !matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Busy)
         {
@@ -200,10 +206,8 @@ impl RequestGenerator for Session<'_> {
             _ => error,
         })
     }
-}
 
-impl<'a> Session<'a> {
-    fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Amount> {
+    async fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Amount> {
         let work = self.work;
         self.random = self.again.clone();
         self.buffer.clear();
@@ -217,21 +221,23 @@ impl<'a> Session<'a> {
             copies => below(&mut self.random, copies) as usize,
         };
         if !kind.transaction {
-            return self.ask_all(kind, copy, requester);
+            return self.ask_all(kind, copy, requester).await;
         }
-        requester.ask(&work.begin[usize::from(kind.needs_right)], &[])?;
-        let outcome = self.ask_all(kind, copy, requester).and_then(|made| {
-            requester.ask(&work.commit, &[])?;
-            Ok(made)
-        });
+        ask(requester, &work.begin[usize::from(kind.needs_right)], &[]).await?;
+        let mut outcome = self.ask_all(kind, copy, requester).await;
+        if outcome.is_ok()
+            && let Err(error) = ask(requester, &work.commit, &[]).await
+        {
+            outcome = Err(error);
+        }
         if outcome.is_err() {
             // The first error tells the reason; a transaction that can't be rolled back ends with its session.
-            let _ = requester.ask(&work.rollback, &[]);
+            let _ = ask(requester, &work.rollback, &[]).await;
         }
         outcome
     }
 
-    fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Amount> {
+    async fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Amount> {
         let mut made = Amount::default();
         for asked in &kind.asked {
             let statement = &asked.statements[copy.min(asked.statements.len() - 1)];
@@ -239,7 +245,7 @@ impl<'a> Session<'a> {
                 if time > 0 {
                     self.draw_again(kind, asked)?;
                 }
-                let answer = self.ask(statement, &asked.parameters, requester)?;
+                let answer = self.ask(statement, &asked.parameters, requester).await?;
                 made += amount(answer, answer.rows);
             }
         }
@@ -276,18 +282,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn ask(&self, statement: &Statement, parameters: &[usize], requester: &mut dyn Requester) -> Result<Answer> {
+    async fn ask(&self, statement: &Statement, parameters: &[usize], requester: &mut dyn Requester) -> Result<Answer> {
         if let [only] = parameters {
-            return requester.ask(statement, &[self.value(*only)]);
+            return ask(requester, statement, &[self.value(*only)]).await;
         }
         if parameters.len() > FEW {
             let values: Vec<Value<'_>> = parameters.iter().map(|place| self.value(*place)).collect();
-            return requester.ask(statement, &values);
+            return ask(requester, statement, &values).await;
         }
         let mut values = [Value::Null; FEW];
         for (value, place) in values.iter_mut().zip(parameters) {
             *value = self.value(*place);
         }
-        requester.ask(statement, &values[..parameters.len()])
+        ask(requester, statement, &values[..parameters.len()]).await
     }
 }

@@ -7,10 +7,14 @@ use std::sync::{Arc, Mutex};
 use plimsoll_clock::{Clock, VirtualClock, in_threads};
 use plimsoll_engine::database::Cancel;
 use plimsoll_engine::value::RowSummary;
-use plimsoll_engine::{Answer, RowSource, Sampler, Statement, Table, Value};
+use plimsoll_engine::{Answer, Requester, RowSource, Sampler, Statement, Table, Value};
+use plimsoll_load::lane::{Amount, Outcome};
 use plimsoll_measurement::{Reading, Views};
 
 use super::*;
+use crate::interrupt::Interrupt;
+use crate::workload::request::Making;
+use crate::workload::session::Losses;
 
 /// A session that the generator asks nothing of.
 struct Nobody;
@@ -51,8 +55,9 @@ impl RequestGenerator for Planned<'_> {
         0
     }
 
-    fn make(&mut self, _: usize, _: &mut dyn Requester) -> Result<Option<Amount>> {
-        self.0.lock().unwrap().pop_front().map_or(Ok(Some(Amount::default())), Err)
+    fn make<'a>(&'a mut self, _: usize, _: &'a mut dyn Requester) -> Making<'a, Result<Option<Amount>>> {
+        let next = self.0.lock().unwrap().pop_front().map_or(Ok(Some(Amount::default())), Err);
+        Box::pin(std::future::ready(next))
     }
 }
 
@@ -88,7 +93,7 @@ fn played(requests: Vec<Error>, connections: Vec<Error>, lasts_s: u64) -> (Compl
         let mut lane = SessionLane::new(&sessions, &state, Box::new(Planned(&requests)), &mut slot);
         lane.submit(0, start).unwrap();
         let completion = lane.reap(start).unwrap().unwrap();
-        let ready = lane.ready(0);
+        let ready = lane.ready(0).map(drop);
         (completion, ready, clock.now().since(start).as_secs())
     };
     in_threads(&clock, vec![("session".to_owned(), work)]).remove(0).unwrap()
