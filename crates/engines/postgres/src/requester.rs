@@ -253,9 +253,14 @@ impl Requester for WireRequester {
             self.was_stale = false;
         }
         loop {
-            let under_way = match self.under_way.take() {
-                Some(under_way) => under_way,
-                None => self.begin(statement, parameters).map_err(|failed| self.connection.fail(failed))?,
+            let Some(under_way) = self.under_way.take() else {
+                let begun = self.begin(statement, parameters).map_err(|failed| self.connection.fail(failed))?;
+                if !begun.is_sent {
+                    context.waker().wake_by_ref();
+                }
+                // No answer is there yet, and to look would cost as much as to hear it.
+                self.under_way = Some(begun);
+                return Poll::Pending;
             };
             match self.hear(context, statement, under_way) {
                 Poll::Pending => return Poll::Pending,
