@@ -208,6 +208,7 @@ pub(crate) fn load(
             continue;
         }
         let dialect = session.dialect();
+        session.check_table(&table)?;
         session.execute(&dialect.drop_table(&table), &[])?;
         let (manifest, key) = (dialect.table(&manifest.name), dialect.column(manifest.key()));
         session.execute(&format!("DELETE FROM {manifest} WHERE {key} = {number}"), &[])?;

@@ -225,12 +225,17 @@ pub trait Dialect: Send + Sync {
         };
         let sets: Vec<String> = table.columns[1..].iter().zip(1..).map(set).collect();
         let (place, key) = (self.placeholder(table.columns.len()), self.column(table.key()));
-        format!("UPDATE {} SET {} WHERE {key} = {place}", self.table(&table.name), sets.join(", "))
+        format!("UPDATE {} SET {} WHERE {key} = {place}", self.rows_of(table), sets.join(", "))
     }
 
     /// Removes the row with the key of parameter 1.
     fn delete_row(&self, table: &Table) -> String {
-        format!("DELETE FROM {} WHERE {} = {}", self.table(&table.name), self.column(table.key()), self.placeholder(1))
+        format!("DELETE FROM {} WHERE {} = {}", self.rows_of(table), self.column(table.key()), self.placeholder(1))
+    }
+
+    /// The rows of a table itself, where those of others may come with them.
+    fn rows_of(&self, table: &Table) -> String {
+        self.table(&table.name)
     }
 
     /// All columns of the row with the key of parameter 1.

@@ -62,8 +62,16 @@ pub trait Session: Requester {
 
     /// Removes a table if it is there, and what it leaves behind where that would be felt by the next one.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
+        self.check_table(table)?;
         let sql = self.dialect().drop_table(table);
         self.execute(&sql, &[]).map(drop)
+    }
+
+    /// An error if a table of that name is there and is not ours, or if somebody has put something on it that would go with it. Where
+    /// tables of ours have no marks nothing is said of them.
+    fn check_table(&mut self, table: &Table) -> Result<()> {
+        let _ = table;
+        Ok(())
     }
 
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 use plimsoll_bench::Interrupt;
-use plimsoll_engine::Error;
+use plimsoll_engine::{Cancel, Error};
 use plimsoll_measurement::exit;
+use plimsoll_store::RunStore;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -45,6 +46,15 @@ pub fn are_heard() -> bool {
 /// The exit code of a program that was interrupted; `None` if it wasn't.
 pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
     interrupt.signal().map(|signal| if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED })
+}
+
+/// A store that waits no longer for another process once there is a signal.
+pub struct Hurries(pub Arc<RunStore>);
+
+impl Cancel for Hurries {
+    fn cancel(&self) {
+        self.0.hurry();
+    }
 }
 
 /// An error as the program's end, with the code of the signal if there was one.

@@ -34,6 +34,8 @@ pub struct RunStore {
     log: Option<(u64, u64)>,
     /// Another process was waited for in vain, and is not waited for as long again.
     was_busy: AtomicBool,
+    /// Whoever waits for the end of this process has no time for that.
+    is_hurried: AtomicBool,
     /// Falls after the connections.
     _open: Open,
 }
@@ -91,6 +93,7 @@ impl Opened {
                 file: file_at(path),
                 log: None,
                 was_busy: AtomicBool::new(false),
+                is_hurried: AtomicBool::new(false),
                 _open: self.open,
             }),
         }
@@ -208,14 +211,27 @@ impl RunStore {
     fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let failed = StoreError::sqlite(&self.path);
         let mut writer = lock(&self.writer);
-        let patience = if self.was_busy.load(Ordering::Relaxed) { schema::LITTLE_PATIENCE } else { schema::PATIENCE };
-        writer.busy_timeout(patience).map_err(&failed)?;
-        let begun = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed);
-        self.was_busy.store(matches!(begun, Err(StoreError::Busy(_))), Ordering::Relaxed);
-        let transaction = begun?;
-        let result = work(&transaction)?;
-        transaction.commit().map_err(failed)?;
-        Ok(result)
+        writer.busy_timeout(schema::LITTLE_PATIENCE).map_err(&failed)?;
+        let mut waits = schema::PATIENCE.as_millis() / schema::LITTLE_PATIENCE.as_millis();
+        loop {
+            let begun = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed);
+            let is_busy = matches!(begun, Err(StoreError::Busy(_)));
+            waits -= 1;
+            let [was_busy, is_hurried] = [&self.was_busy, &self.is_hurried].map(|flag| flag.load(Ordering::Relaxed));
+            if is_busy && waits > 0 && !was_busy && !is_hurried {
+                continue;
+            }
+            self.was_busy.store(is_busy, Ordering::Relaxed);
+            let transaction = begun?;
+            let result = work(&transaction)?;
+            transaction.commit().map_err(failed)?;
+            return Ok(result);
+        }
+    }
+
+    /// From now on nobody waits long for another process that writes.
+    pub fn hurry(&self) {
+        self.is_hurried.store(true, Ordering::Relaxed);
     }
 
     /// Does `work` on one state of the store, whatever others write meanwhile.
@@ -374,24 +390,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waited_in_vain_does_not_wait_as_long_again() {
+    fn who_waited_in_vain_or_has_no_time_does_not_wait_long() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let store = RunStore::open(&path).unwrap();
         let other = Connection::open(&path).unwrap();
-        let patience = || lock(&store.writer).pragma_query_value(None, "busy_timeout", |row| row.get(0));
         let change = || store.change(|_| Ok(()));
         change().unwrap();
-        assert_eq!(patience(), Ok(10_000));
         // As after a wait of so long.
         store.was_busy.store(true, Ordering::Relaxed);
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         assert!(matches!(change(), Err(StoreError::Busy(_))));
-        assert_eq!(patience(), Ok(500));
         assert!(store.was_busy.load(Ordering::Relaxed));
         other.execute_batch("ROLLBACK").unwrap();
         change().unwrap();
-        change().unwrap();
-        assert_eq!(patience(), Ok(10_000));
+        assert!(!store.was_busy.load(Ordering::Relaxed));
+        // One wait, and not as many as there are.
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let waits = std::thread::scope(|scope| {
+            let waiting = scope.spawn(change);
+            store.hurry();
+            waiting.join().unwrap()
+        });
+        assert!(matches!(waits, Err(StoreError::Busy(_))));
     }
 }

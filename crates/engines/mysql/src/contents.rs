@@ -7,7 +7,7 @@ use plimsoll_engine::server::place::Owner;
 use plimsoll_engine::{Result, Workspace, mark};
 
 use super::connection::Connection;
-use super::statements::of_place;
+use super::statements::{of_place, text};
 
 /// A table of this name, with a comment of ours, is in each of our databases. It says what a database is for, and we never touch
 /// one without it.
@@ -35,7 +35,13 @@ impl Contents {
     /// Those of a database, as far as this user may see them.
     pub(super) fn of(connection: &mut Connection, workspace: &Workspace) -> Result<Self> {
         let mut contents = Self { place: workspace.leased_by(), is_there: false, objects: Vec::new() };
-        for row in connection.ask(&of_place("what is in a database", workspace))? {
+        let mut rows = connection.ask(&of_place("what is in a database", workspace))?;
+        let there: Option<u64> =
+            connection.ask_one(text("whether there are libraries"))?.and_then(|there| there.parse().ok());
+        if there.is_some_and(|there| there > 0) {
+            rows.extend(connection.ask(&of_place("libraries in a database of MySQL", workspace))?);
+        }
+        for row in rows {
             let text = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
             if text(1) != workspace.name() {
                 continue;
@@ -75,6 +81,13 @@ impl Contents {
     pub(super) fn tables(&self, ours: bool) -> impl Iterator<Item = &str> {
         let tables = self.objects.iter().filter(|object| object.kind == TABLE && !object.is_marking());
         tables.filter(move |object| self.is_ours(object) == ours).map(|object| object.name.as_str())
+    }
+
+    /// A table of that name that is not ours, in words.
+    pub(super) fn strangers_at(&self, table: &str) -> Vec<String> {
+        let named = self.objects.iter().filter(|object| object.name == table && object.kind != "trigger");
+        let strangers = named.filter(|object| object.kind != PROCEDURE && !self.is_ours(object));
+        strangers.map(|object| format!("{} {}", object.kind, object.name)).collect()
     }
 
     /// What is not ours in it, in words.

@@ -17,7 +17,7 @@ use super::describe::ServerFacts;
 use super::dialect;
 use super::statements::{fill, of_place, of_table};
 use super::working::connect;
-use super::{counters, load, rows};
+use super::{counters, load, rows, workspace};
 
 /// A connection with statements that work in one place.
 pub(super) struct MySqlSession {
@@ -163,6 +163,10 @@ impl Session for MySqlSession {
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.changed = true;
         load::load(&mut self.connection, &self.workspace, table, rows, self.facts.way)
+    }
+
+    fn check_table(&mut self, table: &Table) -> Result<()> {
+        workspace::check_table(&mut self.connection, &self.workspace, &table.name)
     }
 
     /// Statistics for the planner; the table's own are not renewed in the middle of a test.

@@ -86,8 +86,8 @@ mod tests {
         let everything = sources.concat() + include_str!("../data/privileges.toml");
         for entry in STATEMENTS.entries() {
             let name = entry.name.strip_suffix(" of MariaDB").or_else(|| entry.name.strip_suffix(" of MySQL"));
-            let name = format!("\"{}\"", name.unwrap_or(&entry.name));
-            assert!(everything.contains(&name), "nobody needs {name}");
+            let is_used = |name: &str| everything.contains(&format!("\"{name}\""));
+            assert!(is_used(&entry.name) || name.is_some_and(is_used), "nobody needs {}", entry.name);
         }
     }
 

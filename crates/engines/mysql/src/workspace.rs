@@ -244,6 +244,14 @@ impl Keeper for Connection {
     }
 }
 
+/// An error if a table that is to be made anew is there and not ours, or has something of somebody else's on it.
+pub(super) fn check_table(connection: &mut Connection, workspace: &Workspace, table: &str) -> Result<()> {
+    let mut others = Contents::of(connection, workspace)?.strangers_at(table);
+    others.extend(connection.column(&of_place("what depends on a database", workspace))?);
+    others.extend(connection.column(&of_table("triggers of a table", workspace, table))?);
+    without_others::<Connection>(workspace, &others)
+}
+
 /// Places by their names, whosoever they are.
 fn names(connection: &mut Connection) -> Result<Vec<Workspace>> {
     let names = connection.column(text("databases by our names"))?;

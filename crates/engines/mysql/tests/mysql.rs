@@ -710,3 +710,48 @@ fn tables_are_made_cold() {
     let error = database.make_cold(&workspace, &workspace, &[], &failing, &mut Unfollowed).unwrap_err();
     assert!(error.message.ends_with("failed: no such unit"), "{error}");
 }
+
+/// A test makes its tables anew in each repetition, of which it knows the names alone.
+#[test]
+fn a_table_that_is_made_anew_is_ours_and_nothing_of_others_is_on_it() {
+    let database = open(server());
+    let (_lease, mut session) = session(database.as_ref(), "anew");
+    let (table, place) = (dense(), workspace("anew"));
+    session.drop_table(&table).unwrap();
+    for (put, take) in [
+        ("CREATE TABLE plimsoll_run_anew.dense (theirs int)", "DROP TABLE plimsoll_run_anew.dense"),
+        (
+            "CREATE TRIGGER plimsoll_run_anew.theirs BEFORE DELETE ON plimsoll_run_anew.dense FOR EACH ROW SET @a = 1",
+            "DROP TRIGGER plimsoll_run_anew.theirs",
+        ),
+        ("CREATE VIEW mysql.theirs AS SELECT * FROM plimsoll_run_anew.dense", "DROP VIEW mysql.theirs"),
+    ] {
+        if !put.ends_with("(theirs int)") {
+            session.create_table(&table).unwrap();
+        }
+        server().sql(put).unwrap();
+        let error = session.drop_table(&table).unwrap_err();
+        assert!(error.message.contains(place.name()), "{put}: {error:?}");
+        assert_eq!(error.kind, ErrorKind::Safety, "{put}");
+        server().sql(take).unwrap();
+        session.drop_table(&table).unwrap();
+    }
+}
+
+/// MySQL keeps code in libraries from 9.2 on, and makes none for us.
+#[test]
+fn a_library_of_somebody_elses_keeps_a_database() {
+    let database = open(server());
+    let (lease, session) = session(database.as_ref(), "library");
+    let make =
+        "CREATE LIBRARY plimsoll_run_library.theirs LANGUAGE JAVASCRIPT AS $$ export function f() { return 1 } $$";
+    if server().sql(make).is_err() {
+        // An older server, or MariaDB.
+        return;
+    }
+    drop((session, lease));
+    let error = database.remove(&workspace("library")).unwrap_err();
+    assert!(error.message.contains("library theirs"), "{error:?}");
+    server().sql("DROP LIBRARY plimsoll_run_library.theirs").unwrap();
+    assert!(database.remove(&workspace("library")).unwrap());
+}

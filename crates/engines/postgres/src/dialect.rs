@@ -28,6 +28,11 @@ impl Dialect for PostgresDialect {
         }
     }
 
+    /// Not of tables that somebody has made its heirs.
+    fn rows_of(&self, table: &Table) -> String {
+        format!("ONLY {}", self.table(&table.name))
+    }
+
     fn placeholder(&self, number: usize) -> String {
         format!("${number}")
     }

@@ -182,6 +182,10 @@ impl Session for PostgresSession {
             .map(drop)
     }
 
+    fn check_table(&mut self, table: &Table) -> Result<()> {
+        workspace::check_table(&mut self.connection, &self.workspace, &table.name)
+    }
+
     fn checkpoint(&mut self) -> Result<bool> {
         match self.connection.run(CHECKPOINT) {
             Ok(_) => Ok(true),

@@ -229,8 +229,19 @@ fn check_whole(connection: &mut Connection, workspace: &Workspace) -> Result<()>
 
 /// What is not ours in the schema of a place, or tied to it.
 pub(super) fn strangers(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
-    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
+    strangers_at(connection, workspace, "")
+}
+
+/// The same of one table that is made anew, or of all if it has no name.
+fn strangers_at(connection: &mut Connection, workspace: &Workspace, table: &str) -> Result<Vec<String>> {
+    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name(), table])?;
     Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
+}
+
+/// An error if a table that is to be made anew is there and not ours, or has something of somebody else's on it.
+pub(super) fn check_table(connection: &mut Connection, workspace: &Workspace, table: &str) -> Result<()> {
+    let others = strangers_at(connection, workspace, table)?;
+    without_others::<Connection>(workspace, &others)
 }
 
 /// Drops something in a transaction of its own, after a last look at what is there.

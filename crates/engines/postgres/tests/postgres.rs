@@ -1038,3 +1038,58 @@ fn a_server_that_says_nothing_is_given_up() {
     assert_eq!(error.kind, ErrorKind::Connect);
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
 }
+
+/// A test makes its tables anew in each repetition, of which it knows the names alone.
+#[test]
+fn a_table_that_is_made_anew_is_ours_and_nothing_of_others_is_on_it() {
+    let database = separate("anew");
+    let (_lease, mut session) = session(database.as_ref(), "anew");
+    let (table, place) = (dense(), workspace("anew"));
+    let admin = |sql: &str| server().psql_in("anew", sql).unwrap();
+    session.drop_table(&table).unwrap();
+    for (put, take) in [
+        ("CREATE TABLE plimsoll_run_anew.dense (theirs int)", "DROP TABLE plimsoll_run_anew.dense"),
+        ("CREATE PUBLICATION theirs FOR TABLE plimsoll_run_anew.dense", "DROP PUBLICATION theirs"),
+        (
+            "CREATE STATISTICS public.theirs ON rowid, money1 FROM plimsoll_run_anew.dense",
+            "DROP STATISTICS public.theirs",
+        ),
+        ("CREATE TABLE public.theirs () INHERITS (plimsoll_run_anew.dense)", "DROP TABLE public.theirs"),
+        ("CREATE POLICY theirs ON plimsoll_run_anew.dense", "DROP POLICY theirs ON plimsoll_run_anew.dense"),
+    ] {
+        let is_their_own = put.ends_with("(theirs int)");
+        if !is_their_own {
+            session.drop_table(&table).unwrap();
+            session.create_table(&table).unwrap();
+        }
+        admin(put);
+        let error = session.drop_table(&table).unwrap_err();
+        assert!(error.message.contains(place.name()), "{put}: {error:?}");
+        assert_eq!(error.kind, ErrorKind::Safety, "{put}");
+        admin(take);
+    }
+    session.drop_table(&table).unwrap();
+    // Another table of somebody else's in the place is no hindrance until the end.
+    admin("CREATE TABLE plimsoll_run_anew.other (theirs int)");
+    session.create_table(&table).unwrap();
+    session.drop_table(&table).unwrap();
+    admin("DROP TABLE plimsoll_run_anew.other");
+}
+
+#[test]
+fn rows_of_heirs_are_not_changed() {
+    let database = separate("heirs");
+    let (_lease, mut session) = session(database.as_ref(), "heirs");
+    let table = dense();
+    session.create_table(&table).unwrap();
+    let admin = |sql: &str| server().psql_in("heirs", sql).unwrap();
+    admin(
+        "CREATE TABLE public.theirs () INHERITS (plimsoll_run_heirs.dense); INSERT INTO public.theirs VALUES (1, 2, 'x')",
+    );
+    let dialect = session.dialect();
+    let (delete, update) = (dialect.delete_row(&table), dialect.update_row(&table));
+    assert_eq!(session.execute(&delete, &[Value::Int(1)]).unwrap(), 0);
+    assert_eq!(session.execute(&update, &[Value::Money(5), Value::Text("y"), Value::Int(1)]).unwrap(), 0);
+    assert_eq!(admin("SELECT * FROM public.theirs").trim(), "1|2.0000|x");
+    admin("DROP TABLE public.theirs");
+}

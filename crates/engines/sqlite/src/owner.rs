@@ -191,6 +191,21 @@ pub(super) fn others(connection: &Connection, expected: &[Part]) -> rusqlite::Re
     Ok(others.map(|(kind, name, ..)| (kind, name)).collect())
 }
 
+/// A table of that name that is not ours, and what somebody has put on one that is, but for indexes, in words.
+pub(super) fn others_at(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(text("objects"))?;
+    let mut rows = statement.query([])?;
+    let mut others = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (kind, name, of, ours): (String, String, String, bool) =
+            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        if !ours && kind != "index" && of.eq_ignore_ascii_case(table) {
+            others.push(format!("{kind} {name}"));
+        }
+    }
+    Ok(others)
+}
+
 /// The first bytes of a file, which is opened neither through a link nor waited for.
 pub(super) fn start_of(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
     let mut start = Vec::with_capacity(bytes);

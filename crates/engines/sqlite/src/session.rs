@@ -99,8 +99,18 @@ impl Session for SqliteSession {
         adopt().map_err(|error| self.failed(error))
     }
 
+    fn check_table(&mut self, table: &Table) -> Result<()> {
+        let others = owner::others_at(&self.connection, &table.name).map_err(|error| self.failed(error))?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        let message = format!("the database of this run is kept, as this in it is not ours: {}", others.join(", "));
+        Err(Error::new(ErrorKind::Safety, message).hint("move or drop it, then run plimsoll clean"))
+    }
+
     /// Gives the table's pages back to the file system as well: tables to come would read the list of free pages.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
+        self.check_table(table)?;
         let failed = |error| self.failed(error);
         let run = |sql: &str| self.connection.execute_batch(sql).map_err(failed);
         run(&format!("DROP TABLE IF EXISTS {}", table.name))?;

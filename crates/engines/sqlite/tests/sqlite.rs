@@ -742,3 +742,23 @@ fn a_full_disk_has_its_own_class() {
     drop((session, lease));
     assert!(database.remove(&run()).unwrap());
 }
+
+/// A test makes its tables anew in each repetition, of which it knows the names alone.
+#[test]
+fn a_table_that_is_made_anew_is_ours_and_nothing_of_others_is_on_it() {
+    let Bench { mut session, lease: _lease, database: _database, folder: _folder } = Bench::new("");
+    let table = family("dense");
+    for (put, take) in [
+        ("CREATE TABLE Dense (theirs int)", "DROP TABLE dense"),
+        ("CREATE TRIGGER theirs BEFORE DELETE ON dense BEGIN SELECT 1; END", "DROP TRIGGER theirs"),
+    ] {
+        if put.contains("TRIGGER") {
+            session.create_table(&table).unwrap();
+        }
+        session.execute(put, &[]).unwrap();
+        let error = session.drop_table(&table).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Safety, "{put}: {error:?}");
+        session.execute(take, &[]).unwrap();
+        session.drop_table(&table).unwrap();
+    }
+}

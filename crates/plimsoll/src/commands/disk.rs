@@ -63,6 +63,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     let store = settings.open_store()?;
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
+    let _hurries = interrupt.watch(Arc::new(signals::Hurries(Arc::clone(&store))));
     let plan = Plan {
         repetitions: options.repetitions.unwrap_or(definition.repetitions),
         keep_data: options.file.keep_file,

@@ -47,6 +47,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     let multiples = Loaded::load(&options.multiples, store.as_ref())?;
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
+    let _hurries = interrupt.watch(Arc::new(signals::Hurries(Arc::clone(&store))));
     let host = this_machine();
     let words = options.level_command.clone().zip(options.level_check.clone());
 

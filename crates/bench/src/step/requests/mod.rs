@@ -66,7 +66,7 @@ const PARAMETERS: &[&Parameter] = &[
     &Parameter::new(
         "threads",
         Kind::Choice(&["usual", "one-each", "few"]),
-        "Whether each session has a thread of its own, or few threads serve all. 'usual' means few from 200 sessions on, where \
+        "Whether each session has a thread of its own, or few threads serve all. 'usual' means few from 1,000 sessions on, where \
          the driver can (PostgreSQL without TLS).",
     )
     .or("usual"),

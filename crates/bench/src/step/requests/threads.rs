@@ -10,8 +10,8 @@ use crate::workload::request::RequestGenerator;
 use crate::workload::session::{Sessions, Slot};
 use crate::workload::thread::SessionLane;
 
-/// From so many sessions on a thread serves many: below, a thread for each costs no more and starts its requests as punctually.
-const MANY: u64 = 200;
+/// From so many sessions on a thread serves many: below, a thread for each needs no more CPU and begins more requests in time.
+const MANY: u64 = 1000;
 /// So many CPUs have one such thread.
 const CPUS_A_THREAD: u64 = 4;
 

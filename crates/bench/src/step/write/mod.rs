@@ -239,7 +239,7 @@ impl Write {
             self.source_bytes = Some(source.row_summary.content_bytes / 2);
         }
         session.drop_table(&table)?;
-        session.execute(&session.dialect().drop_table(&source.table), &[])?;
+        drop_source(session, &source.table)?;
         Ok(())
     }
 }
@@ -264,6 +264,12 @@ fn read_again(
     )
 }
 
+/// A source gives no room back: it may lie in the session's memory.
+fn drop_source(session: &mut dyn Session, source: &Table) -> Result<()> {
+    session.check_table(source)?;
+    session.execute(&session.dialect().drop_table(source), &[]).map(drop)
+}
+
 /// True while another chunk, its log and as much again fit on the target's disk, or that can't be known.
 fn fits(target: &Target<'_>, chunk_bytes: u64) -> bool {
     target.database.free_bytes().is_none_or(|free| free > chunk_bytes.saturating_mul(4))
@@ -283,7 +289,7 @@ fn make_source(
         let (table, rows) = source_rows(parameters, Some(bytes));
         let name = session.dialect().source_table(&table.name);
         let table = table.named(name.clone());
-        session.execute(&session.dialect().drop_table(&table), &[])?;
+        drop_source(session, &table)?;
         session.create_table(&table)?;
         let row_summary = keep.load(session, &table, rows, bytes)?;
         session.settle_table(&table)?;
