@@ -48,6 +48,18 @@ pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
     interrupt.signal().map(|signal| if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED })
 }
 
+/// After a signal, and once all is done: what is still to be said has so much time to be read, and then the program ends as the signal
+/// ends it.
+pub fn leave_in_time(interrupt: &Interrupt) {
+    if let Some(signal) = interrupt.signal() {
+        // Without a thread for it whoever reads nothing is waited for.
+        let _ = start("leave", move || {
+            thread::sleep(PATIENCE);
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        });
+    }
+}
+
 /// A store that waits no longer for another process once there is a signal.
 pub struct Hurries(pub Arc<RunStore>);
 

@@ -286,13 +286,13 @@ fn who_is_not_read_obeys() {
     let target = format!("sqlite:{}", scene.path("unread.db").display());
     let mut command =
         scene.command(&["run", "insert", "--target", &target, "--set", "duration=1h", "--repetitions", "1"]);
-    let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
+    let mut child = command.stdout(writer.try_clone().unwrap()).stderr(writer).spawn().unwrap();
     wait_until(|| hears(&child));
+    // One signal is enough.
     interrupt(&child);
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() && begun.elapsed() < GENEROUS {
         thread::sleep(Duration::from_millis(200));
-        interrupt(&child);
     }
     let ended = child.try_wait().unwrap();
     let _ = child.kill();

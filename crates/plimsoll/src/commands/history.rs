@@ -202,8 +202,11 @@ fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummar
     let found = runs_on(target.clone())?;
     let Some(first) = found.first() else {
         let message = match &target {
-            // Not by its name: in one that is no target's there may be a secret anywhere.
-            Some(_) => format!("no run of {} on that target is stored", options.test),
+            // Without what is behind it: no engine has looked at that, and there may be a secret in it.
+            Some(target) => {
+                let name = target.split(['?', '#']).next().unwrap_or_default();
+                format!("no run of {} on {name} is stored", options.test)
+            }
             None => format!("no run of {} is stored", options.test),
         };
         return Err(Failure::usage(message).hint("'plimsoll runs' lists the stored runs"));

@@ -122,7 +122,9 @@ pub fn execute_shown(
         // Without a thread for it nothing is shown, and the run goes on.
         let name = std::thread::Builder::new().name("progress".to_owned());
         let _ = name.spawn_scoped(scope, || progress.follow(events));
-        execute(plan, on, clock, interrupt, sinks)
+        let record = execute(plan, on, clock, interrupt, sinks);
+        signals::leave_in_time(interrupt);
+        record
     })
 }
 
