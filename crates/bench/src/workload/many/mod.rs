@@ -108,6 +108,8 @@ pub struct ManyLane<'a> {
     returns: &'a Returns,
     slots: &'a mut [Slot],
     stages: Vec<Stage<'a>>,
+    /// Sessions of which something may be unread, such as that the server is gone: nothing more may come that wakes them.
+    have_news: Vec<bool>,
     wakers: Vec<Waker>,
     again: Arc<Mutex<Vec<usize>>>,
     rests: Rests,
@@ -149,8 +151,20 @@ impl<'a> ManyLane<'a> {
         let again = Arc::default();
         let waker = |number| Waker::from(Arc::new(Again { number, all: Arc::clone(&again) }));
         let wakers = (0..stages.len()).map(waker).collect();
-        let (rests, completed) = (Rests::default(), VecDeque::new());
-        Ok(Self { sessions, state, returns, slots, stages, wakers, again, rests, waiting, completed, end: None })
+        Ok(Self {
+            sessions,
+            state,
+            returns,
+            slots,
+            have_news: vec![false; stages.len()],
+            stages,
+            wakers,
+            again,
+            rests: Rests::default(),
+            waiting,
+            completed: VecDeque::new(),
+            end: None,
+        })
     }
 
     /// Goes on with a session's request as far as that goes.
@@ -189,6 +203,7 @@ impl<'a> ManyLane<'a> {
             self.stages[number] = match stage {
                 Stage::Lost(generator) => {
                     self.waiting.add(requester.as_ref(), number)?;
+                    self.have_news[number] = false;
                     Stage::Free(Tools { requester, guard, generator })
                 }
                 stage => stage,
@@ -254,6 +269,9 @@ impl Lane for ManyLane<'_> {
         let aside = Aside { sessions: self.sessions, rests: Rc::clone(&self.rests), number };
         self.stages[number] = Stage::Busy(kind, Box::pin(request(self.sessions, self.state, kind, tools, aside)));
         self.poll(number);
+        if std::mem::take(&mut self.have_news[number]) {
+            self.poll(number);
+        }
         Ok(())
     }
 
@@ -274,7 +292,9 @@ impl Lane for ManyLane<'_> {
             for number in rested.into_iter().chain(again) {
                 self.poll(number);
             }
-            while let Some(number) = self.waiting.heard() {
+            while let Some((number, is_the_last)) = self.waiting.heard() {
+                // An answer is read to its end and not beyond it.
+                self.have_news[number] = is_the_last || !matches!(self.stages[number], Stage::Busy(..));
                 self.poll(number);
             }
             if self.completed.is_empty() && self.sessions.clock.now() >= until {

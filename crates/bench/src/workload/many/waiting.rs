@@ -85,9 +85,12 @@ impl<'a> Waiting<'a> {
         self.late.take()
     }
 
-    /// The number of one that has something to be heard, as long as there are any.
-    pub fn heard(&mut self) -> Option<usize> {
-        self.heard.pop().map(|event| event.data.u64() as usize)
+    /// The number of one that has something to be heard, as long as there are any, and whether that is the last that will ever come.
+    pub fn heard(&mut self) -> Option<(usize, bool)> {
+        let event = self.heard.pop()?;
+        let ends = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        let flags = event.flags;
+        Some((event.data.u64() as usize, flags.intersects(ends)))
     }
 
     /// How long it is until a moment; `None` for ever.
