@@ -27,6 +27,18 @@ pub fn sentence(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
 }
 
+/// An error of a log-in that lacks the right password, with what was said of the places that it could have come from.
+#[must_use]
+pub fn with_search(error: Error, warnings: &[String]) -> Error {
+    let is_of_password = matches!(error.kind, ErrorKind::Authenticate | ErrorKind::PasswordNeeded);
+    if !is_of_password || warnings.is_empty() {
+        return error;
+    }
+    let said = [warnings.join("; ")].into_iter().chain(error.hint.clone());
+    let hint = said.collect::<Vec<_>>().join("; ");
+    error.hint(hint)
+}
+
 /// No server there, or nothing that answers as a server would.
 pub fn unreachable(address: &str, cause: &str) -> Error {
     Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}")).hint(NOBODY_THERE)
@@ -52,6 +64,14 @@ pub fn lost(address: &str, cause: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_no_password_hears_of_a_file_that_was_not_used() {
+        let warnings = ["the file is not used".to_owned()];
+        let with = |kind| with_search(Error::new(kind, "no").hint("check it"), &warnings).hint;
+        assert_eq!(with(ErrorKind::Authenticate).as_deref(), Some("the file is not used; check it"));
+        assert_eq!(with(ErrorKind::Connect).as_deref(), Some("check it"));
+    }
 
     #[test]
     fn messages_are_one_sentence() {

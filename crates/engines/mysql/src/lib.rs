@@ -41,6 +41,7 @@ mod workspace;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::server::errors::with_search;
 use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 
 /// The engine MySQL and its relative MariaDB: MySQL 8.0 or MariaDB 10.5, and later ones.
@@ -67,6 +68,8 @@ impl Engine for MySql {
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
         let location = url::Location::parse(target)?;
         let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok(), clock)?;
-        Ok(Box::new(database::MySqlDatabase::open(connector)?))
+        let warnings = connector.warnings.clone();
+        let opened = database::MySqlDatabase::open(connector).map_err(|error| with_search(error, &warnings))?;
+        Ok(Box::new(opened))
     }
 }

@@ -35,6 +35,7 @@ mod workspace;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::server::errors::with_search;
 use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 
 /// The engine PostgreSQL, version 12 or later.
@@ -61,6 +62,8 @@ impl Engine for Postgres {
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
         let location = url::Location::parse(target)?;
         let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok(), clock)?;
-        Ok(Box::new(database::PostgresDatabase::open(connector)?))
+        let warnings = connector.warnings.clone();
+        let opened = database::PostgresDatabase::open(connector).map_err(|error| with_search(error, &warnings))?;
+        Ok(Box::new(opened))
     }
 }
