@@ -54,7 +54,13 @@ fn requests_are_those_that_the_server_counts() {
     let count = server.psql("SELECT count(*) FROM theirs").unwrap();
     assert_eq!(count.trim(), made.to_string(), "{record}");
     assert!(made > 100);
-    let one_each = ["run", "direct-select", "--target", &target, "--short", "--json", "--repetitions", "1"];
+    assert!(!record["warnings"].to_string().contains("a thread of its own"), "{record}");
+    let sets = ["--set", "threads=few", "--set", "duration=1s", "--set", "volume=2MiB"];
+    let few = [&["run", "bulk-load", "--target", &target, "--json", "--repetitions", "1"][..], &sets].concat();
+    let record = &scene.say(&few).json()[0];
+    assert!(record["warnings"].to_string().contains("each session has a thread of its own"), "{record}");
+    let one_each =
+        ["run", "direct-select", "--target", &target, "--set", "duration=1s", "--json", "--repetitions", "1"];
     let record = &scene.say(&one_each).json()[0];
     assert!(record["host"]["client"]["sessions_per_thread"].is_null(), "{record}");
 }

@@ -42,6 +42,10 @@ const LOOK_FOR_ANSWERS: Duration = Duration::from_millis(5);
 /// How often it is looked whether an interrupt has ended the sessions.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
+/// Said where few threads were asked for and can't serve all sessions.
+const EACH_ITS_OWN: &str = "each session has a thread of its own: few threads serve sessions on PostgreSQL without TLS, in real time on \
+                            Linux, and only where no whole tables are loaded or read";
+
 /// Said of a phase in which sessions lost the server, once it is there again: an error says that it stayed away.
 const CAME_BACK: &str = "sessions lost the server during a repetition and came back: there is a gap in its series";
 
@@ -80,6 +84,9 @@ pub(super) fn run(
     let is_real = !is_virtual && !target.database.description().embedded;
     let slots = &mut slots[..phase.sessions as usize];
     let threads = threads(conditions, phase, slots, is_real);
+    if threads.is_none() && parameters.choice("threads") == "few" {
+        keep.warn(EACH_ITS_OWN);
+    }
     let connect = target.replacements(target.workspace, conditions.access);
     let shared = Shared {
         clock: clock.as_ref(),
