@@ -3,10 +3,11 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::breaker::Breaker;
+use super::lines::Lines;
 use crate::database::Cancel;
 
 /// How long a server may take to hear that it shall stop. With what comes after it has to stay below the two seconds in which an
@@ -21,6 +22,7 @@ type Ask = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 pub struct Canceller {
     ask: Ask,
     breaker: Breaker,
+    lines: Arc<Lines>,
     /// Held while the server is asked.
     gate: Mutex<()>,
     is_asking: AtomicBool,
@@ -29,10 +31,11 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Of the session on the line of this breaker.
-    pub fn new(breaker: Breaker, ask: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
+    /// Of the session on the line of this breaker, which is one of these.
+    pub fn new(breaker: Breaker, lines: &Arc<Lines>, ask: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
         let (is_asking, works, unheard) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
-        Self { ask: Box::new(ask), breaker, gate: Mutex::new(()), is_asking, works, unheard }
+        let lines = Arc::clone(lines);
+        Self { ask: Box::new(ask), breaker, lines, gate: Mutex::new(()), is_asking, works, unheard }
     }
 
     /// A statement is about to begin. One that is being cancelled has ended; that its cancelling has too is waited for here.
@@ -45,9 +48,16 @@ impl Canceller {
         }
     }
 
-    /// The statement has ended.
+    /// The statement was answered.
     #[inline]
     pub fn end(&self) {
+        self.lose();
+        self.lines.answered();
+    }
+
+    /// No answer comes any more.
+    #[inline]
+    pub fn lose(&self) {
         self.works.store(false, Ordering::Release);
     }
 }
@@ -58,7 +68,7 @@ impl Cancel for Canceller {
         let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_asking.store(true, Ordering::SeqCst);
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
-        if !self.is_unheard()
+        if !self.unheard.load(Ordering::SeqCst)
             && self.works.load(Ordering::SeqCst)
             && (self.ask)().is_err_and(|error| matches!(error.kind(), io::ErrorKind::TimedOut))
         {
@@ -72,8 +82,9 @@ impl Cancel for Canceller {
         self.breaker.shut();
     }
 
+    /// Where others were answered meanwhile, the server was busy, and it is this session alone that has come to its end.
     fn is_unheard(&self) -> bool {
-        self.unheard.load(Ordering::SeqCst)
+        self.unheard.load(Ordering::SeqCst) && !self.lines.has_answered()
     }
 }
 
@@ -81,26 +92,27 @@ impl Cancel for Canceller {
 mod tests {
     use std::io::Read as _;
     use std::net::TcpListener;
-    use std::sync::{Arc, mpsc};
+    use std::sync::mpsc;
     use std::thread;
 
     use super::*;
-    use crate::server::lines::Lines;
     use crate::server::socket::{Address, Socket};
 
-    fn line() -> (TcpListener, Socket) {
+    fn line() -> (TcpListener, Socket, Arc<Lines>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
-        (listener, Socket::connect(&address, Duration::from_mins(1), &Lines::default()).unwrap())
+        let lines = Arc::default();
+        let socket = Socket::connect(&address, Duration::from_mins(1), &lines).unwrap();
+        (listener, socket, lines)
     }
 
     #[test]
     fn a_statement_begins_when_the_cancelling_of_the_one_before_has_ended() {
-        let (_listener, socket) = line();
+        let (_listener, socket, lines) = line();
         let (asked, is_asked) = mpsc::channel();
         let (answer, answered) = mpsc::channel();
         let answered = Mutex::new(answered);
-        let canceller = Arc::new(Canceller::new(socket.breaker(), move || {
+        let canceller = Arc::new(Canceller::new(socket.breaker(), &lines, move || {
             asked.send(()).unwrap();
             answered.lock().unwrap().recv().unwrap();
             Ok(())
@@ -129,13 +141,31 @@ mod tests {
 
     #[test]
     fn a_line_whose_server_does_not_hear_is_broken() {
-        let (_listener, mut socket) = line();
+        let (_listener, mut socket, lines) = line();
         for (kind, is_unheard) in [(io::ErrorKind::ConnectionRefused, false), (io::ErrorKind::TimedOut, true)] {
-            let canceller = Canceller::new(socket.breaker(), move || Err(kind.into()));
+            let canceller = Canceller::new(socket.breaker(), &lines, move || Err(kind.into()));
             canceller.begin();
             canceller.cancel();
             assert_eq!(canceller.is_unheard(), is_unheard);
         }
+        assert_eq!(socket.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_server_that_answers_others_is_busy_and_does_not_stand_still() {
+        let (_listener, mut socket, lines) = line();
+        let canceller = Canceller::new(socket.breaker(), &lines, || Err(io::ErrorKind::TimedOut.into()));
+        let other = Canceller::new(socket.breaker(), &lines, || Ok(()));
+        canceller.begin();
+        other.begin();
+        canceller.cancel();
+        // The line of the other one broke.
+        other.lose();
+        assert!(canceller.is_unheard());
+        other.begin();
+        other.end();
+        assert!(!canceller.is_unheard());
+        // What it has not heard yet it may hear at any time, so the session has ended all the same.
         assert_eq!(socket.read(&mut [0]).unwrap(), 0);
     }
 }

@@ -20,6 +20,8 @@ pub struct Lines {
     open: Mutex<Vec<Weak<Open>>>,
     /// True after an interrupt that was not heard, or not obeyed in time: nobody waits for this server any more.
     stands_still: AtomicBool,
+    /// True once a statement was answered since a pulse was last felt for.
+    has_answered: AtomicBool,
     /// When nobody will any more, after an interrupt.
     end: Mutex<Option<Moment>>,
     clock: RealClock,
@@ -27,8 +29,9 @@ pub struct Lines {
 
 impl Default for Lines {
     fn default() -> Self {
-        let (open, stands_still, end) = (Mutex::default(), AtomicBool::default(), Mutex::default());
-        Self { open, stands_still, end, clock: RealClock::new() }
+        let (open, end) = (Mutex::default(), Mutex::default());
+        let (stands_still, has_answered) = (AtomicBool::default(), AtomicBool::default());
+        Self { open, stands_still, has_answered, end, clock: RealClock::new() }
     }
 }
 
@@ -44,6 +47,20 @@ impl Lines {
     pub fn patience_for_locks(&self, usual: Duration) -> Duration {
         let left = self.patience(usual.saturating_add(ANSWER)).saturating_sub(ANSWER);
         Duration::from_secs(left.as_secs().max(1))
+    }
+
+    /// A statement on one of them was answered.
+    #[inline]
+    pub(super) fn answered(&self) {
+        // Each request passes here, on all processors: whoever writes takes the line of memory from all others.
+        if !self.has_answered() {
+            self.has_answered.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// True if the server works, however busy it may be: one that is busy with a thousand sessions needs seconds to let one more in.
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::SeqCst)
     }
 
     fn hurry(&self, left: Duration) {
@@ -93,7 +110,12 @@ impl Cancel for Pulse {
     /// Cancels nothing: that is for sessions that work.
     fn cancel(&self) {
         // A server that refuses us has heard us, and one that is gone has nothing that would be waited for.
-        if !self.is_unheard() && (self.ask)().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        if self.is_unheard() {
+            return;
+        }
+        self.lines.has_answered.store(false, Ordering::SeqCst);
+        let was_late = (self.ask)().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if was_late && !self.lines.has_answered() {
             self.lines.stands_still.store(true, Ordering::SeqCst);
         }
     }
@@ -142,6 +164,26 @@ mod tests {
         }
         assert_eq!(socket.read(&mut [0]).unwrap(), 0);
         assert_eq!(connect().unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_server_that_answers_while_it_is_asked_is_waited_for() {
+        let lines = Arc::new(Lines::default());
+        // What was answered before the question counts for nothing.
+        lines.answered();
+        let (of_pulse, answers) = (Arc::clone(&lines), Arc::new(AtomicBool::new(true)));
+        let is_answering = Arc::clone(&answers);
+        let pulse = Pulse::new(&lines, move || {
+            if is_answering.load(Ordering::SeqCst) {
+                of_pulse.answered();
+            }
+            Err(io::ErrorKind::TimedOut.into())
+        });
+        pulse.cancel();
+        assert!(!pulse.is_unheard());
+        answers.store(false, Ordering::SeqCst);
+        pulse.cancel();
+        assert!(pulse.is_unheard());
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl<L: Line> Link<L> {
         };
         if error.kind == ErrorKind::Lost {
             self.lost = Some(error.clone());
-            self.canceller.end();
+            self.canceller.lose();
         }
         error
     }

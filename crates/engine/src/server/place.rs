@@ -10,7 +10,7 @@ use crate::mark::{Intents, Mark, Part};
 use crate::workspace::Workspace;
 
 /// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
-const END_PATIENCE: Duration = Duration::from_mins(10);
+const END_PATIENCE: Duration = Duration::from_mins(1);
 /// How often it is looked whether ended sessions have gone, in the first seconds and after these.
 const END_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 const SOON: Duration = Duration::from_secs(5);
@@ -256,9 +256,10 @@ fn end_all<K: Keeper>(keeper: &mut K, clock: &dyn Clock, run: &Workspace, sessio
         while keeper.is_working(run, session)? {
             let waited = clock.now().since(start);
             if waited >= END_PATIENCE {
-                let message = format!("session {session} of the dead run {run} still undoes its work");
+                let message =
+                    format!("session {session} of the dead run {run} has not ended within {} s", waited.as_secs());
                 return Err(Error::new(ErrorKind::Busy, message)
-                    .hint("a large transaction takes long to be rolled back; try again in some minutes"));
+                    .hint("the server may still roll back a large transaction, or the session's process stands still; try again in some minutes"));
             }
             clock.sleep(END_PAUSES[usize::from(waited >= SOON)]);
         }

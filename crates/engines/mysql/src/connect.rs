@@ -213,7 +213,7 @@ impl Connector {
             line.stream.socket().clear_timeout()?;
             line.trust();
             let (connector, id) = (self.clone(), welcome.id);
-            let canceller = Canceller::new(breaker, move || connector.kill(id));
+            let canceller = Canceller::new(breaker, &self.lines, move || connector.kill(id));
             let (errors, ours) = (self.errors.clone(), Arc::clone(&self.ours));
             return Ok(Connection::new(line, errors, welcome, (canceller, ours), question(self.timeout)));
         }

@@ -91,8 +91,10 @@ impl Connection {
         self.link.canceller.begin();
         let outcome = work(self);
         // A receiver that has had enough goes on by cancelling the rest.
-        if !matches!(outcome, Err(Failed::Receiver(_))) {
-            self.link.canceller.end();
+        match outcome {
+            Err(Failed::Receiver(_)) => {}
+            Err(Failed::Wire(_)) => self.link.canceller.lose(),
+            _ => self.link.canceller.end(),
         }
         outcome
     }

@@ -15,8 +15,10 @@ pub(super) const MARK_TABLE: &str = "plimsoll_mark";
 /// Kinds of what we make, as the statements call them.
 pub(super) const TABLE: &str = "table";
 pub(super) const PROCEDURE: &str = "procedure";
-/// The kind of the database itself, which is listed if it is there.
+/// The kind of the database itself, which is listed if it is there, with the number of this server.
 const DATABASE: &str = "database";
+/// The kind of what says where the mark was made.
+const SERVER: &str = "server";
 
 struct Object {
     kind: String,
@@ -28,13 +30,20 @@ struct Object {
 pub(super) struct Contents {
     place: Workspace,
     is_there: bool,
+    /// The server that we ask, and the one that made the mark, if that says so.
+    servers: [String; 2],
     objects: Vec<Object>,
 }
 
 impl Contents {
     /// Those of a database, as far as this user may see them.
     pub(super) fn of(connection: &mut Connection, workspace: &Workspace) -> Result<Self> {
-        let mut contents = Self { place: workspace.leased_by(), is_there: false, objects: Vec::new() };
+        let mut contents = Self {
+            place: workspace.leased_by(),
+            is_there: false,
+            servers: [const { String::new() }; 2],
+            objects: Vec::new(),
+        };
         let mut rows = connection.ask(&of_place("what is in a database", workspace))?;
         let there: Option<u64> =
             connection.ask_one(text("whether there are libraries"))?.and_then(|there| there.parse().ok());
@@ -47,10 +56,10 @@ impl Contents {
                 continue;
             }
             let object = Object { kind: text(0), name: text(2), comment: text(3) };
-            if object.kind == DATABASE {
-                contents.is_there = true;
-            } else {
-                contents.objects.push(object);
+            match object.kind.as_str() {
+                DATABASE => (contents.is_there, contents.servers[0]) = (true, object.comment),
+                SERVER => contents.servers[1] = object.comment,
+                _ => contents.objects.push(object),
             }
         }
         Ok(contents)
@@ -61,10 +70,24 @@ impl Contents {
         let marking = self.objects.iter().find(|object| object.is_marking());
         Some(match marking {
             _ if !self.is_there => return None,
+            Some(_) if self.came_from_elsewhere() => Owner::Somebody(self.origin()),
             Some(marking) => Owner::by_mark(Some(&marking.comment), workspace.name()),
             None if self.objects.is_empty() => Owner::Unfinished,
             None => Owner::by_mark(None, workspace.name()),
         })
+    }
+
+    /// True if replication brought it: it is removed where it was made.
+    fn came_from_elsewhere(&self) -> bool {
+        let [here, there] = &self.servers;
+        !there.is_empty() && here != there
+    }
+
+    fn origin(&self) -> String {
+        let [here, there] = &self.servers;
+        format!(
+            "it was made at the server with server_id {there} and came here by replication (this one has {here}); clean it there"
+        )
     }
 
     fn is_ours(&self, object: &Object) -> bool {
@@ -115,7 +138,8 @@ mod tests {
             name: (*name).into(),
             comment: (*comment).into(),
         };
-        Contents { place: Workspace::data(1), is_there: true, objects: objects.iter().map(object).collect() }
+        let servers = ["2".to_owned(), String::new()];
+        Contents { place: Workspace::data(1), is_there: true, servers, objects: objects.iter().map(object).collect() }
     }
 
     #[test]
@@ -144,5 +168,10 @@ mod tests {
             assert!(matches!(contents(&[marking]).owner(&place), Some(Owner::Somebody(_))), "{marking:?}");
         }
         assert_eq!(contents(&[]).owner(&place), Some(Owner::Unfinished));
+        let mut marked = contents(&[[TABLE, MARK_TABLE, &mark]]);
+        for (server, is_ours) in [("", true), ("2", true), ("22", false), ("1", false)] {
+            marked.servers[1] = server.to_owned();
+            assert_eq!(marked.owner(&place) == Some(Owner::We), is_ours, "{server}");
+        }
     }
 }

@@ -76,7 +76,7 @@ fn answers() {
         }
         let server = Server::from_version(product).expect("it is new enough");
         let welcome = Welcome { caches_metadata: product.contains("MariaDB"), server, id: 1 };
-        let canceller = Canceller::new(line.stream.socket().breaker(), || Ok(()));
+        let canceller = Canceller::new(line.stream.socket().breaker(), &Arc::default(), || Ok(()));
         let mut connection =
             Connection::new(line, errors, welcome, (canceller, Arc::default()), Duration::from_mins(1));
         match kind {

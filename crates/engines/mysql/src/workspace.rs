@@ -143,7 +143,8 @@ impl Keeper for Connection {
         if !is_there {
             self.set(&of_place("make a database", workspace))?;
         }
-        self.set(&Self::marking(workspace, mark)).map(drop).inspect_err(|_| {
+        let server = self.ask_one(text("number of a server"))?.unwrap_or_default();
+        self.set(&marking(workspace, mark, &server)).map(drop).inspect_err(|_| {
             // We made it just now, and it is empty: better none than one without a mark.
             if !is_there {
                 let _ = self.run(&of_place("remove a database", workspace));
@@ -152,7 +153,7 @@ impl Keeper for Connection {
     }
 
     fn marking(workspace: &Workspace, mark: &Mark) -> String {
-        fill("mark a database", &[("workspace", workspace.name()), ("mark", &mark.to_string())])
+        marking(workspace, mark, "")
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
@@ -250,6 +251,11 @@ pub(super) fn check_table(connection: &mut Connection, workspace: &Workspace, ta
     others.extend(connection.column(&of_place("what depends on a database", workspace))?);
     others.extend(connection.column(&of_table("triggers of a table", workspace, table))?);
     without_others::<Connection>(workspace, &others)
+}
+
+/// The statement that marks a database as made at the server of this number, which stays with the mark where replication takes it.
+fn marking(workspace: &Workspace, mark: &Mark, server: &str) -> String {
+    fill("mark a database", &[("workspace", workspace.name()), ("mark", &mark.to_string()), ("server", server)])
 }
 
 /// Places by their names, whosoever they are.

@@ -334,9 +334,10 @@ impl Connector {
         line.stream.socket().clear_timeout()?;
         line.trust();
         let breaker = line.stream.socket().breaker();
-        let (route, address, of_cancel) = (route.clone(), address.clone(), errors.clone());
-        let ask = move || route.cancel((&address, &host), numbers, CANCEL_PATIENCE, &of_cancel);
-        let connection = Connection::new(line, errors.clone(), Canceller::new(breaker, ask), question(self.timeout));
+        let (way, address, of_cancel) = (route.clone(), address.clone(), errors.clone());
+        let ask = move || way.cancel((&address, &host), numbers, CANCEL_PATIENCE, &of_cancel);
+        let canceller = Canceller::new(breaker, &route.lines, ask);
+        let connection = Connection::new(line, errors.clone(), canceller, question(self.timeout));
         Ok((connection, numbers.0))
     }
 

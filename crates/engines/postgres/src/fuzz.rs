@@ -79,7 +79,7 @@ fn answers() {
         // All that the server says, and then it is gone.
         server.write_all(answer).and_then(|()| server.shutdown(Shutdown::Write)).expect("it fits");
         let socket = Socket::from(client);
-        let canceller = Canceller::new(socket.breaker(), || Ok(()));
+        let canceller = Canceller::new(socket.breaker(), &std::sync::Arc::default(), || Ok(()));
         let mut line = WireConnection::new(Stream::new(socket));
         let errors = Errors { address: "here".to_owned(), database: "d".to_owned(), user: "ann".to_owned() };
         if kind == "login" {

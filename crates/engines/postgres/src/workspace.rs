@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, why_not_ours, without_others};
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, foreign, listed, why_not_ours, without_others};
 use plimsoll_engine::{Error, ErrorKind, Intents, Mark, Part, Result, Workspace, WorkspaceKind, WorkspaceStatus, mark};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -29,6 +29,20 @@ pub(super) fn staying() -> String {
     let [idle, interval] = [KEEPALIVE_IDLE, KEEPALIVE_INTERVAL].map(|time| time.as_secs().to_string());
     let words = [("idle", idle.as_str()), ("interval", &interval), ("count", &KEEPALIVE_RETRIES.to_string())];
     filled("settings of a session that stays", &words)
+}
+
+/// An error if what we make would be published: a subscriber without such tables stops at the first of our rows, and gets nothing more.
+fn check_unpublished(connection: &mut Connection) -> Result<()> {
+    let rows = connection.rows(sql("publications of all tables"), &[])?;
+    let names: Vec<String> = rows.iter().filter_map(|row| row.text(0)).map(ToOwned::to_owned).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "this database publishes every table that is made in it (publication {}): subscribers without our tables would stop",
+        listed(&names)
+    );
+    Err(Error::new(ErrorKind::Safety, message).hint("name another database of this server in the URL"))
 }
 
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
@@ -74,6 +88,7 @@ impl Keeper for Connection {
     }
 
     fn make(&mut self, workspace: &Workspace, _: bool, mark: &Mark) -> Result<()> {
+        check_unpublished(self)?;
         // Two statements in one message are one transaction.
         let make = filled("make a schema", &[("schema", workspace.name())]);
         self.set(&format!("{make}; {}", Self::marking(workspace, mark))).map(drop)

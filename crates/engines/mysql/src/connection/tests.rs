@@ -31,7 +31,7 @@ fn connection(first: &'static [u8], endless: &'static [u8], patience: Duration) 
     line.trust();
     let errors = Errors { address: "here".to_owned(), user: "ann".to_owned(), has_password: true };
     let welcome = Welcome { caches_metadata: false, server: Server::from_version("9.7.0").unwrap(), id: 1 };
-    let canceller = Canceller::new(line.stream.socket().breaker(), || Ok(()));
+    let canceller = Canceller::new(line.stream.socket().breaker(), &Arc::default(), || Ok(()));
     Connection::new(line, errors, welcome, (canceller, Arc::default()), patience)
 }
 

@@ -23,7 +23,7 @@ fn connection(endless: &'static [u8], patience: Duration) -> Connection {
         while server.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
     });
     let socket = Socket::from(client);
-    let canceller = Canceller::new(socket.breaker(), || Ok(()));
+    let canceller = Canceller::new(socket.breaker(), &std::sync::Arc::default(), || Ok(()));
     let mut line = WireConnection::new(Stream::new(socket));
     line.trust();
     let errors = Errors { address: "here".to_owned(), database: "d".to_owned(), user: "ann".to_owned() };
