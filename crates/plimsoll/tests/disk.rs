@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{Said, Scene, Tmpfs, said, wait_until};
+use common::{Failing, Said, Scene, Tmpfs, said, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -408,6 +408,29 @@ fn a_volume_in_memory_says_so_and_one_that_is_read_only_is_refused() {
     tmpfs.remount(false);
     words(&[]).failed(5, &["read-only"]);
     assert!(fs::read_dir(Path::new(folder)).unwrap().next().is_none());
+}
+
+#[test]
+fn errors_of_the_device_are_counted_and_end_the_run() {
+    let disk = Disk::new();
+    let Some(device) = Failing::mount(128) else { return };
+    let reads = "name = 'reads'\ntitle = 'Reads'\nfile = '8MiB'\nrepetitions = 1\n[every]\nduration = '60ms'\nwarm_up = '0ms'\n\
+                 [[cell]]\noperation = 'read'\nblock = '8KiB'\n[[cell]]\noperation = 'read'\nblock = '64KiB'\n";
+    fs::write(disk.scene.path("reads.toml"), reads).unwrap();
+    let folder = device.path.to_str().unwrap();
+    let say = || disk.scene.say(&["disk", folder, "--suite", "reads.toml", "--size", "48MiB", "--keep-file", "--json"]);
+    let said = say();
+    assert_eq!(said.code, 0, "{said:#?}");
+    device.ends_after(36);
+    let said = say();
+    said.failed(7, &["% of the operations of", "failed", "the kernel's log"]);
+    let record = &said.json()[0];
+    assert_eq!(record["parameters"]["file_reused"], true, "{record}");
+    let phases = record["repetitions"][0]["phases"].as_array().unwrap();
+    assert!(
+        phases.iter().all(|phase| phase["errors"].as_u64() > Some(0) && phase["operations"].as_u64() > Some(0)),
+        "{record}"
+    );
 }
 
 #[test]

@@ -141,6 +141,38 @@ impl Drop for Tmpfs {
     }
 }
 
+/// A file system on a device whose end can be made unreadable, unmounted in the end.
+pub struct Failing {
+    pub path: PathBuf,
+    image: PathBuf,
+    _folder: TempDir,
+}
+
+impl Failing {
+    /// `None` for who may not, or has no devices to spare.
+    pub fn mount(megabytes: u64) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let [image, path] = ["image", "volume"].map(|name| folder.path().join(name));
+        std::fs::File::create(&image).unwrap().set_len(megabytes << 20).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let does = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+        let mounted = does(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))
+            && does(Command::new("mount").args(["-o", "loop"]).args([&image, &path]));
+        mounted.then(|| Self { path, image, _folder: folder })
+    }
+
+    /// What lies behind so many of its bytes is an error of input from now on.
+    pub fn ends_after(&self, megabytes: u64) {
+        std::fs::OpenOptions::new().write(true).open(&self.image).unwrap().set_len(megabytes << 20).unwrap();
+    }
+}
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
+    }
+}
+
 /// Waits for what a program does in its own time.
 pub fn wait_until(mut condition: impl FnMut() -> bool) {
     for _ in 0..3600 {
