@@ -17,6 +17,8 @@ const TABLES_PER_DROP: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// SQLSTATE of what RESTRICT refuses.
 const DEPENDENT_OBJECTS: &str = "2BP01";
+/// SQLSTATE of what only its owner may do.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
 /// The number under which PostgreSQL knows the lease on a place: XXH3-64 of its name, never to change, as programs of
 /// different versions must respect each other's leases.
@@ -281,6 +283,7 @@ fn locked(connection: &mut Connection, workspace: &Workspace, tables: Option<&st
 /// Drops something. If it can't be, somebody was faster with a view, or the place is another user's.
 fn dropping(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Result<()> {
     let Err(failed) = connection.try_run(sql) else { return Ok(()) };
+    let is_anothers = matches!(&failed, Failed::Server(server_error) if server_error.code == INSUFFICIENT_PRIVILEGE);
     if let Failed::Server(server_error) = &failed
         && server_error.code == DEPENDENT_OBJECTS
     {
@@ -288,7 +291,7 @@ fn dropping(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Re
         without_others::<Connection>(workspace, &others.lines().map(str::to_owned).collect::<Vec<_>>())?;
     }
     let error = connection.fail(failed);
-    if error.kind != ErrorKind::Permission {
+    if !is_anothers {
         return Err(error);
     }
     Err(Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))

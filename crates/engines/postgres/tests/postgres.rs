@@ -773,7 +773,7 @@ fn who_may_not_write_hears_what_to_grant() {
     assert!(poor.free_bytes().is_none());
     let owned = Workspace::run("poorman").unwrap();
     server.psql("GRANT CREATE ON DATABASE postgres TO poor").unwrap();
-    let _lease = poor.claim(&owned, ClaimMode::Exclusive).unwrap().unwrap();
+    let lease = poor.claim(&owned, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = poor.session(&owned, &owned).unwrap();
     assert!(!session.checkpoint().unwrap());
     session.create_table(&dense()).unwrap();
@@ -783,6 +783,14 @@ fn who_may_not_write_hears_what_to_grant() {
     // Nobody writes gigabytes where the free space can't be seen.
     let done = poor.make_cold(&owned, &owned, &[dense()], &Cold::default(), &mut Unfollowed).unwrap();
     assert_eq!(done, ["copy"]);
+
+    // Who may not write at the moment is no other user.
+    drop(lease);
+    server.psql("ALTER ROLE poor SET default_transaction_read_only = on").unwrap();
+    let error = poor.remove(&owned).unwrap_err();
+    assert!(error.message.contains("read-only") && error.hint.unwrap().contains("default_transaction_read_only"));
+    server.psql("ALTER ROLE poor RESET default_transaction_read_only").unwrap();
+    assert!(poor.remove(&owned).unwrap());
 }
 
 #[test]
