@@ -10,13 +10,20 @@ use std::path::Path;
 /// # Errors
 /// If it can't be confined although the system can do that.
 pub fn within<T: Send>(folder: &Path, start: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    let confined = || confine(folder).and_then(|()| start());
+    let confined = || confine(folder).and_then(|_| start());
     let started = std::thread::scope(|scope| scope.spawn(confined).join());
     started.unwrap_or_else(|_| Err(io::Error::other("a confined thread panicked")))
 }
 
+/// True if the system confines programs at all: a container may forbid it, and before 5.13 Linux can't.
+pub fn is_possible() -> bool {
+    std::thread::scope(|scope| scope.spawn(|| confine(Path::new("/"))).join())
+        .is_ok_and(|confined| confined.is_ok_and(|is| is))
+}
+
+/// True if this thread is confined now.
 #[cfg(target_os = "linux")]
-fn confine(folder: &Path) -> io::Result<()> {
+fn confine(folder: &Path) -> io::Result<bool> {
     use landlock::{
         ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
         path_beneath_rules,
@@ -28,12 +35,13 @@ fn confine(folder: &Path) -> io::Result<()> {
         .and_then(Ruleset::create)
         .and_then(|rules| rules.add_rules(path_beneath_rules([folder, Path::new("/dev/null")], writes)))
         .and_then(landlock::RulesetCreated::restrict_self);
-    confined.map(drop).map_err(io::Error::other)
+    let status = confined.map_err(io::Error::other)?;
+    Ok(status.ruleset != landlock::RulesetStatus::NotEnforced)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn confine(_: &Path) -> io::Result<()> {
-    Ok(())
+fn confine(_: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 #[cfg(all(test, target_os = "linux"))]

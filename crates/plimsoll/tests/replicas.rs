@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Said, Scene, wait_until};
+use common::{Said, Scene, said, wait_until};
 use plimsoll_testbed::{MariaDb, Postgres};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -21,6 +21,14 @@ fn where_every_table_is_published_none_is_made() {
     let target = server.socket_url("postgres");
     run(&scene, &target, &[]).failed(6, &["publication \"All of it\"", "another database"]);
     assert_eq!(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap().trim(), "0");
+    server.psql("DROP PUBLICATION \"All of it\"").unwrap();
+    // The same in the middle of a run that makes its tables anew.
+    let words =
+        ["run", "write-chunk", "--target", &target, "--set", "volume=1MiB", "--repetitions", "26", "--no-samples"];
+    let child = scene.spawn(&words);
+    wait_until(|| server.psql("SELECT 1 FROM pg_class WHERE relname = 'chunks'").unwrap() != "");
+    server.psql("CREATE PUBLICATION \"All of it\" FOR ALL TABLES").unwrap();
+    said(&child.wait_with_output().unwrap()).failed(7, &["publication \"All of it\""]);
     server.psql("CREATE DATABASE other").unwrap();
     assert_eq!(run(&scene, &server.socket_url("other"), &[]).code, 0);
     // One of named tables has nothing of ours.
@@ -28,10 +36,12 @@ fn where_every_table_is_published_none_is_made() {
     assert_eq!(run(&scene, &target, &[]).code, 0);
 }
 
-/// A server and one that gets its changes.
-fn replicated() -> [MariaDb; 2] {
-    let [first, second] = ["1", "2"]
-        .map(|number| MariaDb::builder().setting("server_id", number).setting("log_bin", "bin").start().unwrap());
+/// A server and one that gets its changes, all or those that it lets through.
+fn replicated(filter: &[(&str, &str)]) -> [MariaDb; 2] {
+    let builder = |number| MariaDb::builder().setting("server_id", number).setting("log_bin", "bin");
+    let first = builder("1").start().unwrap();
+    let second =
+        filter.iter().fold(builder("2"), |builder, (name, value)| builder.setting(name, value)).start().unwrap();
     first
         .sql("CREATE USER replica@'%' IDENTIFIED BY 'replica'; GRANT REPLICATION SLAVE ON *.* TO replica@'%'")
         .unwrap();
@@ -48,23 +58,37 @@ fn replicated() -> [MariaDb; 2] {
     [first, second]
 }
 
+/// Waits until a row that the first one gets is at the second.
+fn arrives([first, second]: [&MariaDb; 2], row: u32) {
+    first
+        .sql(&format!("CREATE TABLE IF NOT EXISTS mine (a int PRIMARY KEY); INSERT INTO mine VALUES ({row})"))
+        .unwrap();
+    wait_until(|| second.sql(&format!("SELECT a FROM mine WHERE a = {row}")).is_ok_and(|found| !found.is_empty()));
+}
+
+#[test]
+fn a_replica_of_the_urls_database_alone_goes_on() {
+    let scene = Scene::new();
+    let [first, second] = replicated(&[("replicate_do_db", "test")]);
+    let target = first.socket_url("test");
+    assert_eq!(run(&scene, &target, &["--keep-data"]).code, 0);
+    assert_eq!(scene.say(&["doctor", "--self-test", "--allow-workspace", &target]).code, 0);
+    assert_eq!(scene.say(&["clean", "--data", &target]).code, 0);
+    arrives([&first, &second], 1);
+    for server in [&first, &second] {
+        assert_eq!(server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap(), "");
+    }
+}
+
 #[test]
 fn what_came_by_replication_is_removed_where_it_was_made() {
     let scene = Scene::new();
-    let [first, second] = replicated();
+    let [first, second] = replicated(&[]);
     let [here, there] = [&first, &second].map(|server| server.socket_url("test"));
     let ours = |server: &MariaDb| server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap();
-    let arrived = |row: u32| {
-        first
-            .sql(&format!("CREATE TABLE IF NOT EXISTS mine (a int PRIMARY KEY); INSERT INTO mine VALUES ({row})"))
-            .unwrap();
-        wait_until(|| {
-            second.sql(&format!("SELECT a FROM test.mine WHERE a = {row}")).is_ok_and(|found| !found.is_empty())
-        });
-    };
     // A data set that was kept, and a run that was killed.
     assert_eq!(run(&scene, &here, &["--keep-data"]).code, 0);
-    arrived(0);
+    arrives([&first, &second], 0);
     let words =
         ["run", "mix-b", "--target", &here, "--set", "volume=1MiB", "--set", "duration=10m", "--set", "sessions=2"];
     let mut child = scene.spawn(&words);
@@ -73,7 +97,7 @@ fn what_came_by_replication_is_removed_where_it_was_made() {
     });
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
-    arrived(1);
+    arrives([&first, &second], 1);
     let made = ours(&first);
     assert_eq!(made.lines().count(), 2, "{made}");
     assert_eq!(ours(&second), made);
@@ -85,9 +109,14 @@ fn what_came_by_replication_is_removed_where_it_was_made() {
         assert!(said.out.contains("server_id 1") && said.out.contains("this one has 2"), "{said:#?}");
         assert_eq!(run(&scene, &there, &[]).code, 0);
     }
-    arrived(2);
+    arrives([&first, &second], 2);
+    // A server that has become a replica is left as it is, also by who could write there.
+    first.sql("SET GLOBAL read_only = ON").unwrap();
+    scene.say(&["clean", "--data", &here]).failed(5, &["read-only", "connect to the primary"]);
+    run(&scene, &here, &[]).failed(5, &["read-only", "connect to the primary"]);
+    first.sql("SET GLOBAL read_only = OFF").unwrap();
     assert_eq!(ours(&second), made);
     assert_eq!(scene.say(&["clean", "--data", &here]).code, 0);
-    arrived(3);
+    arrives([&first, &second], 3);
     assert_eq!([ours(&first), ours(&second)], ["", ""]);
 }

@@ -105,7 +105,13 @@ impl Told {
     /// # Errors
     /// If the file can't be made.
     pub fn path(&self, text: &str) -> Result<PathBuf> {
-        let failed = |error| Error::new(ErrorKind::Internal, format!("a program can't be told a password: {error}"));
+        let failed = |error| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("a program can't be told a password by a file in memory: {error}"),
+            )
+            .hint("a container may forbid memfd_create(2); run the test where that is allowed")
+        };
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = if let Some(file) = told.take() { file } else { process::secret_file(text).map_err(failed)? };
         Ok(told.insert(file).1.clone())

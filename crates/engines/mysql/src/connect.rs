@@ -116,6 +116,12 @@ impl Connector {
         self.connect_to(self.database.as_deref(), name, self.timeout)
     }
 
+    /// A connection to no database. Filters of replication go by the database that a session is in: in that of the URL, what is done to one of
+    /// ours would reach replicas that don't have it, and stop them.
+    pub(super) fn connect_apart(&self, name: &str) -> Result<Connection> {
+        self.connect_to(None, name, self.timeout)
+    }
+
     /// A connection to no database, which need not be there any more; it is given up sooner if need be.
     pub(super) fn connect_within(&self, name: &str, patience: Duration) -> Result<Connection> {
         self.connect_to(None, name, self.timeout.min(patience))

@@ -86,7 +86,7 @@ impl Contents {
     fn origin(&self) -> String {
         let [here, there] = &self.servers;
         format!(
-            "it was made at the server with server_id {there} and came here by replication (this one has {here}); clean it there"
+            "it was made at the server with server_id {there} and came here by replication (this one has {here}); clean it there, or drop it by hand if this server has taken its place"
         )
     }
 

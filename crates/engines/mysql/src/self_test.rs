@@ -18,7 +18,7 @@ pub(super) struct MySqlSelfTest {
 
 impl MySqlSelfTest {
     pub(super) fn open(connector: &Connector) -> Result<Self> {
-        let mut connection = connector.connect(NAME)?;
+        let mut connection = connector.connect_apart(NAME)?;
         let answer = connection.column(text("names"))?;
         // Accounts are a user's name and a host's, both of which errors show by themselves.
         let parts = answer.iter().flat_map(|name| name.split('@')).map(str::to_owned);

@@ -105,9 +105,9 @@ impl Keepers for Connector {
         &self.intents
     }
 
-    /// It neither works nor is in any of our databases.
+    /// It neither works nor is in any database.
     fn keeper(&self, name: &str) -> Result<Connection> {
-        let mut connection = self.connect(name)?;
+        let mut connection = self.connect_apart(name)?;
         connection.set(connection.server.product.text("settings of a session"))?;
         Ok(connection)
     }
@@ -140,6 +140,7 @@ impl Keeper for Connection {
     }
 
     fn make(&mut self, workspace: &Workspace, is_there: bool, mark: &Mark) -> Result<()> {
+        check_writable(self)?;
         if !is_there {
             self.set(&of_place("make a database", workspace))?;
         }
@@ -253,6 +254,15 @@ pub(super) fn check_table(connection: &mut Connection, workspace: &Workspace, ta
     without_others::<Connection>(workspace, &others)
 }
 
+/// An error at a server that is for reading, also for users who could write all the same.
+fn check_writable(connection: &mut Connection) -> Result<()> {
+    if !is_true(connection, text("is the server for reading"))? {
+        return Ok(());
+    }
+    let message = "the server is read-only (read_only), as replicas are: nothing is made or removed there";
+    Err(Error::new(ErrorKind::Permission, message).hint("connect to the primary"))
+}
+
 /// The statement that marks a database as made at the server of this number, which stays with the mark where replication takes it.
 fn marking(workspace: &Workspace, mark: &Mark, server: &str) -> String {
     fill("mark a database", &[("workspace", workspace.name()), ("mark", &mark.to_string()), ("server", server)])
@@ -281,6 +291,7 @@ pub(super) fn list(connection: &mut Connection, intents: &Intents) -> Result<Vec
 /// depends on a table in it, or if this user might not see that, nothing is dropped. Keys of others are looked after by the server as
 /// well. The mark goes last.
 pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, workspace: &Workspace) -> Result<()> {
+    check_writable(connection)?;
     // What this process has made and held since is not somebody's to build on.
     if !intents.is_made_here(workspace.name()) {
         check_sight(connection, workspace)?;

@@ -119,6 +119,7 @@ impl Session for PostgresSession {
 
     /// With the mark by which it is known as ours, in one transaction.
     fn create_table(&mut self, table: &Table) -> Result<()> {
+        workspace::check_unpublished(&mut self.connection)?;
         // Names in the texts of tests are not quoted, so the server has them in lower case.
         let marking = self.marking(&table.name.to_lowercase());
         self.connection.run(&format!("{}; {marking}", self.dialect().create_table(table))).map(drop)

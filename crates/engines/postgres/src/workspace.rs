@@ -34,7 +34,7 @@ pub(super) fn staying() -> String {
 }
 
 /// An error if what we make would be published: a subscriber without such tables stops at the first of our rows, and gets nothing more.
-fn check_unpublished(connection: &mut Connection) -> Result<()> {
+pub(super) fn check_unpublished(connection: &mut Connection) -> Result<()> {
     let rows = connection.rows(sql("publications of all tables"), &[])?;
     let names: Vec<String> = rows.iter().filter_map(|row| row.text(0)).map(ToOwned::to_owned).collect();
     if names.is_empty() {

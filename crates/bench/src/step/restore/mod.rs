@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_engine::transfer::{Move, RESTORE, START};
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Follow as _, Result, Transfer};
+use plimsoll_engine::{Follow as _, Result, Transfer, confined};
 use plimsoll_measurement::units;
 
 use crate::figures::series::{Measured, Series};
@@ -43,6 +43,9 @@ fn figures(measured: &Measured<'_>) -> Vec<Series> {
 
 /// Where a backup is of all that a server has, it has all of them.
 fn weigh_all(keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
+    if !transfer.programs().is_empty() && !confined::is_possible() {
+        keep.warn("this system confines no programs (landlock): what is restored is held to its folder by a look at the backup alone");
+    }
     sources.iter_mut().try_for_each(|source| weigh(keep, transfer, source))?;
     let Some(largest) = sources.last() else { return Ok(()) };
     if let Some(((_, own), all)) = largest.own.zip(largest.page_bytes) {
