@@ -143,6 +143,7 @@ impl Session for MySqlSession {
     }
 
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
+        workspace::check_unreplicated(&mut self.connection)?;
         let dialect = dialect::of(self.connection.server.product);
         let contents = Contents::of(&mut self.connection, &self.workspace)?;
         for request in SingleRow::ALL {

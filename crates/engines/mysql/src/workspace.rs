@@ -263,6 +263,18 @@ fn check_writable(connection: &mut Connection) -> Result<()> {
     Err(Error::new(ErrorKind::Permission, message).hint("connect to the primary"))
 }
 
+/// An error where a replica is seen to be connected: filters that keep our tables from it let procedures of ours through, and it stops at
+/// one of a database that it does not have.
+pub(super) fn check_unreplicated(connection: &mut Connection) -> Result<()> {
+    let count = connection.ask_one(text("replicas that are connected"))?;
+    if count.is_none_or(|count| count == "0") {
+        return Ok(());
+    }
+    let message =
+        "replicas are connected to this server, and one that filters tables would stop at a procedure of ours";
+    Err(Error::new(ErrorKind::Safety, message).hint("leave out procedures=yes"))
+}
+
 /// The statement that marks a database as made at the server of this number, which stays with the mark where replication takes it.
 fn marking(workspace: &Workspace, mark: &Mark, server: &str) -> String {
     fill("mark a database", &[("workspace", workspace.name()), ("mark", &mark.to_string()), ("server", server)])
