@@ -183,6 +183,11 @@ fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
 fn stalled(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     model.others()?;
     let stalled = model.means.column("io_stall").filter(|percent| *percent >= LEAST_STALLED_PERCENT)?;
+    // The server says by name what its sessions waited for, and that may be storage elsewhere, as of a synchronous standby.
+    let named = model.means.column("waiting_for_others").unwrap_or(0.0);
+    if named >= stalled / 100.0 * model.load.sessions {
+        return None;
+    }
     let saved = stalled / 100.0 * (1.0 - 1.0 / MORE);
     let gain = 100.0 * saved / (1.0 - saved);
     let is_idle = |found: &Found| {

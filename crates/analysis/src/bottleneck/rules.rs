@@ -297,25 +297,26 @@ pub struct Locks {
 }
 
 /// Kinds of locks by PostgreSQL's waits and by the states of MySQL and MariaDB. Row locks have no state there: the sampler names them.
-pub const LOCKS: [Locks; 3] = [
+pub const LOCKS: [Locks; 5] = [
     Locks {
         waits: &["Lock/tuple", "Lock/transactionid", "Lock/spectoken", "InnoDB row lock"],
         words: "locks of rows",
         lift: "the same locks spread over 100 times as many rows",
     },
     Locks {
-        waits: &[
-            "Lock/relation",
-            "Lock/extend",
-            "Lock/object",
-            "Waiting for table",
-            "Waiting for global",
-            "Waiting for schema",
-            "Table lock",
-            "System lock",
-        ],
+        waits: &["Lock/relation", "Lock/extend", "Waiting for table", "Table lock", "System lock"],
         words: "locks of whole tables",
         lift: "statements that lock no whole table",
+    },
+    Locks {
+        waits: &["Lock/object", "Waiting for schema"],
+        words: "locks of what is no table (a schema, a type, or the database, which NOTIFY locks at each commit)",
+        lift: "statements that lock no such object",
+    },
+    Locks {
+        waits: &["Waiting for global", "Waiting for backup"],
+        words: "the lock of the whole server",
+        lift: "statements that do not lock the whole server",
     },
     Locks {
         waits: &["Lock/advisory", "Lock/userlock", "User lock"],
@@ -323,6 +324,9 @@ pub const LOCKS: [Locks; 3] = [
         lift: "statements that ask for no such locks",
     },
 ];
+
+/// What is meant by names of waits that are no names of the field.
+pub const MEANINGS: [(&str, &str); 1] = [("IPC/SyncRep", "the synchronous standby, at each commit")];
 
 /// What is changed where the locks are held by others.
 pub(super) const OTHERS_LET_GO: &str = "other sessions that do not hold the locks";

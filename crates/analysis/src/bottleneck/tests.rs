@@ -344,6 +344,19 @@ fn time_of_which_nothing_is_seen_is_not_nothing() {
 }
 
 #[test]
+fn what_the_server_names_needs_no_machine_that_has_seen_it() {
+    let columns =
+        [("waiting_for_others", 7.5), ("waiting", 7.5), ("server_cpu", 0.3), ("other_cpu", 0.1), ("io_stall", 60.0)];
+    let mut samples = samples(&columns);
+    samples.columns[1].of = Some("IPC/SyncRep".to_owned());
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    let judged = judge(&stretch, &ceilings(&[("cpu", 2.0), ("machine_cpu", 2.0)]), &closed(8.0));
+    assert_eq!(judged.limits(), Some(vec![]), "{:?}", judged.abstained);
+    let named = "inside the server for: IPC/SyncRep, the synchronous standby, at each commit (7.5)";
+    assert!(judged.evidence.iter().any(|sentence| sentence.ends_with(named)), "{:?}", judged.evidence);
+}
+
+#[test]
 fn a_device_that_serves_others_meanwhile_does_not_stand_still() {
     let stalls = [Stall { started_seconds: 3.0, seconds: 3.0 }];
     let of = |writes: f64| {

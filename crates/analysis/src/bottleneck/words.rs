@@ -3,7 +3,7 @@
 use super::judged::{Found, Judged, Used, is_shown};
 use super::model::Model;
 use super::neighbours;
-use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, Rule, Station, WRITES};
+use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, Rule, Station, WRITES};
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{format_significant, tenths};
 
@@ -156,8 +156,12 @@ fn by_name(model: &Model<'_>) -> Option<String> {
     let mut waits = model.means.each_of("waiting");
     waits.retain(|(_, sessions)| *sessions >= LEAST_WAITING);
     waits.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let told: Vec<String> =
-        waits.iter().take(MOST_NAMES).map(|(name, sessions)| format!("{name} ({})", number(*sessions))).collect();
+    let meaning = |name: &str| MEANINGS.iter().find(|(known, _)| *known == name).map(|(_, words)| format!(", {words}"));
+    let told: Vec<String> = waits
+        .iter()
+        .take(MOST_NAMES)
+        .map(|(name, sessions)| format!("{name}{} ({})", meaning(name).unwrap_or_default(), number(*sessions)))
+        .collect();
     (!told.is_empty()).then(|| {
         format!(
             "of {} sessions, on average so many waited inside the server for: {}",

@@ -41,6 +41,19 @@ fn advice_follows_the_kind_of_lock_and_its_holder() {
             "statements that ask for no such locks",
             "they waited for locks that statements ask for by name, which sessions of this run held",
         ),
+        (
+            "Lock/object",
+            0.0,
+            "statements that lock no such object",
+            "they waited for locks of what is no table (a schema, a type, or the database, which NOTIFY locks at each commit), which sessions of this run \
+             held",
+        ),
+        (
+            "Waiting for global read lock",
+            6.0,
+            "other sessions that do not hold the locks",
+            "they waited for the lock of the whole server, which sessions of others held",
+        ),
         ("LCK_M_X", 0.0, rows, ""),
     ] {
         assert_eq!(told(name, blocked), (lift, sentence.to_owned()), "{name}");
