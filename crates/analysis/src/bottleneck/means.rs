@@ -1,6 +1,6 @@
 //! What the samples of a stretch of time say on average, and the parts of it in which everything stood still.
 
-use plimsoll_measurement::{Ceiling, Samples, Stall};
+use plimsoll_measurement::{Ceiling, SampleColumn, Samples, Stall};
 
 use crate::summary;
 
@@ -195,6 +195,24 @@ impl<'a> Means<'a> {
         (known > 0.0 && known >= total / 2.0).then(|| sum / known)
     }
 
+    /// The mean time of an operation: each interval counts as often as operations were made in it, where that is known.
+    pub fn time_of_each(&self, latency: &str) -> Option<f64> {
+        let counts = operations(latency).and_then(|name| self.stretch.samples.column(&name));
+        let (Some(counts), Some(times)) = (counts, self.stretch.samples.column(latency)) else {
+            return self.column(latency);
+        };
+        let value = |column: &SampleColumn, at: usize| column.values.get(at).copied().flatten();
+        let (mut sum, mut all) = (0.0, 0.0);
+        for at in &self.counted {
+            if let (Some(rate), Some(time)) = (value(counts, *at), value(times, *at)) {
+                let count = rate * self.length(*at);
+                sum += time * count;
+                all += count;
+            }
+        }
+        if all > 0.0 { Some(sum / all) } else { self.column(latency) }
+    }
+
     /// In how many of the intervals a column is known, of how many, where it is not known in all.
     pub fn gaps(&self, metric: &str) -> Option<(usize, usize)> {
         let column = self.stretch.samples.column(metric)?;
@@ -287,6 +305,11 @@ impl<'a> Means<'a> {
         };
         self.counted.iter().partition(|at| is_still(at))
     }
+}
+
+/// The column with the operations of which another one has the times.
+pub(super) fn operations(latency: &str) -> Option<String> {
+    latency.strip_suffix("_latency").map(|name| format!("{name}s"))
 }
 
 /// What a device that stands still does not do.

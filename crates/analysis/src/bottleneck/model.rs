@@ -3,7 +3,7 @@
 use plimsoll_measurement::Ceiling;
 
 use super::judged::{Found, Load, Used};
-use super::means::{Means, ceiling};
+use super::means::{Means, ceiling, operations};
 use super::neighbours;
 use super::network::Network;
 use super::outside;
@@ -104,9 +104,8 @@ impl<'a> Model<'a> {
     /// Whether the device's operations take a good part of what sessions wait for them. What takes the rest is above the device: a file
     /// system, a network, a quota. The device's own time would mislead then.
     fn explains(&self, column: &str, rule: &Rule) -> bool {
-        let operations = column.strip_suffix("_latency").map(|name| format!("{name}s"));
-        let rate = operations.and_then(|name| self.means.column(&name));
-        let (Some(rate), Some(ms), Some(waiting)) = (rate, self.means.column(column), self.waiting(rule)) else {
+        let rate = operations(column).and_then(|name| self.means.column(&name));
+        let (Some(rate), Some(ms), Some(waiting)) = (rate, self.means.time_of_each(column), self.waiting(rule)) else {
             return true;
         };
         // One write of the log serves all that wait for it.
@@ -126,22 +125,34 @@ impl<'a> Model<'a> {
             .filter(|ms| *ms > 0.0)
             .collect();
         let unthrottled = summary::median(&at_ease).filter(|_| at_ease.len() >= LEAST_AT_EASE);
-        Some((words, self.means.column(column)?, unthrottled))
+        Some((words, self.means.time_of_each(column)?, unthrottled))
     }
 
     /// How long a flush of the log took in milliseconds, where the engine takes no times: the sessions that were seen to flush are the rate
     /// of syncs times that (Little's law).
     fn flush_ms(&self) -> Option<f64> {
-        let syncs = self.means.column("log_syncs").filter(|syncs| *syncs >= LEAST_SYNCS)?;
+        let syncs = self.means.column("log_syncs").filter(|syncs| *syncs >= LEAST_SYNCS && !self.others_write_log())?;
         Some(1e3 * self.means.column("flushing_log").filter(|flushing| *flushing > 0.0)? / syncs)
     }
 
     /// The part of the time with sessions that wait for the log in which it was written or synced. In the rest they wait for each other:
     /// for a delay that gathers commits, or for locks of the log in memory. `None` where that is not seen.
     pub fn flushed(&self) -> Option<f64> {
-        let flushing = self.means.column("flushing_log")?;
+        let flushing = self.means.column("flushing_log").filter(|_| !self.others_write_log())?;
         let waited = self.means.seen_part("waiting_for_log_write").filter(|part| *part > 0.0)?;
         Some((flushing / waited).min(1.0))
+    }
+
+    /// Whether the log is written by others than sessions that commit, such as a process of the server: nobody sees for how long.
+    fn others_write_log(&self) -> bool {
+        let of = |column| self.means.column(column);
+        of("log_writes").zip(of("log_syncs")).is_some_and(|(writes, syncs)| writes > MOST_WRITES_A_SYNC * syncs)
+    }
+
+    /// Sessions that the server calls active, without a wait, and that neither compute nor wait for a core: what they do is not seen, such
+    /// as a write to a pipe. `None` where nobody knows what the server's threads do, or where they are few.
+    pub fn unnamed(&self) -> Option<f64> {
+        outside::unnamed(self.means)
     }
 
     /// What is known of a limit; `None` if nothing is.
@@ -432,6 +443,8 @@ fn device_of(column: &str) -> Option<&'static str> {
     ["disk_", "log_disk_"].into_iter().find(|device| column.starts_with(device))
 }
 
+/// Writes of the log for each sync from which on others than commits write it.
+const MOST_WRITES_A_SYNC: f64 = 1.3;
 /// Syncs a second of which a mean time is told.
 const LEAST_SYNCS: f64 = 1.0;
 /// The part of a limit from which on an interval is counted (reference, 5.6).

@@ -32,5 +32,21 @@ pub(super) fn sessions(means: &Means<'_>, load: &Load, rate: f64) -> Option<f64>
     let inside = means.sum(&INSIDE)?;
     let client = load.client? * load.sessions + means.column("client_cpu_queue").unwrap_or(0.0);
     let outside = busy - computing - inside - client;
-    (outside >= HAND_OVER * rate).then_some(outside)
+    // Where the server's own list shows sessions at work that nobody sees working, the rest may be the same.
+    let is_doubtful = unnamed(means).is_some_and(|sessions| sessions >= MOST_UNNAMED * outside);
+    (outside >= HAND_OVER * rate && !is_doubtful).then_some(outside)
 }
+
+/// Sessions that the server calls active, without a wait, beyond those that compute or wait for a core.
+pub(super) fn unnamed(means: &Means<'_>) -> Option<f64> {
+    let active = means.column("on_cpu")?;
+    let beyond = active - means.column("server_cpu")? - means.column("server_cpu_queue")?;
+    (beyond >= LEAST_UNNAMED && beyond >= MOSTLY * active).then_some(beyond)
+}
+
+/// A part of what is outside of the server, by our count, from which on it may be inside as well.
+const MOST_UNNAMED: f64 = 0.15;
+/// Fewer sessions than this are seen to be active by chance.
+const LEAST_UNNAMED: f64 = 0.5;
+/// Part of the active sessions from which on it is not chance what they do.
+const MOSTLY: f64 = 0.5;

@@ -581,6 +581,32 @@ fn a_quota_of_the_servers_own_is_what_it_is_held_to() {
     assert!(of(0.0, &[]).evidence[0].starts_with("CPU of the whole machine"));
 }
 
+/// A server's own pipe is full: its processes wait in the system, which the server calls being active.
+#[test]
+fn what_the_server_calls_active_and_nobody_sees_is_not_between_client_and_server() {
+    let load = Load { client: Some(0.02), busy: Some(8.0), ..closed(8.0) };
+    let of = |active: f64| {
+        let columns = [
+            ("on_cpu", active),
+            ("server_cpu", 0.2),
+            ("client_cpu", 0.1),
+            ("server_cpu_queue", 0.4),
+            ("client_cpu_queue", 0.0),
+            ("waiting_for_lock", 0.0),
+        ];
+        judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)], &load, &STEADY)
+    };
+    assert_eq!(of(0.7).limits(), Some(vec!["network"]));
+    let doubtful = of(2.2);
+    assert_eq!(doubtful.limits(), None, "{doubtful:?}");
+    let told = |what: &str| doubtful.evidence.iter().any(|sentence| sentence.contains(what));
+    assert!(
+        told("2.2 were active in the server, most of them neither on a CPU nor in a wait"),
+        "{:?}",
+        doubtful.evidence
+    );
+}
+
 #[test]
 fn what_is_neither_at_the_server_nor_at_the_client_is_between_them() {
     let of = |columns: &[(&str, f64)]| {

@@ -146,7 +146,7 @@ fn whose(model: &Model<'_>) -> String {
     let known = users.iter().filter_map(|(column, whose)| Some((model.means.column(column)?, whose)));
     let parts: Vec<String> = known
         .filter(|(cores, _)| *cores >= LEAST_CORES)
-        .map(|(cores, whose)| format!("{} {whose}", number(cores)))
+        .map(|(cores, whose)| format!("{} {whose}", number(cores / model.means.moving)))
         .collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
@@ -267,6 +267,9 @@ fn locks(model: &Model<'_>, one: &Found) -> Option<String> {
 pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str> {
     let write = rule.waits.contains(&WRITES) && model.means.column(WRITES).is_some_and(|some| some >= LEAST_WAITING);
     Some(match rule.limit {
+        "cpu" if model.unnamed().is_some() => {
+            "were active in the server, most of them neither on a CPU nor in a wait that it names"
+        }
         "cpu" => "computed or waited for CPU",
         "data_iops" | "data_bandwidth" | "data_io" if write => "waited for data to be read or written",
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",

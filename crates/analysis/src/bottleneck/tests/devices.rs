@@ -82,3 +82,34 @@ fn a_faster_log_shortens_the_flushes_and_no_delay_between_them() {
     let told = seldom.evidence.iter().find(|sentence| sentence.contains("commit_delay")).unwrap();
     assert!(told.starts_with("the log was written or synced in 10 % of the time"), "{told}");
 }
+
+/// Nine seconds with one slow sync each, and one with a thousand fast ones: a sync is fast as a rule.
+#[test]
+fn the_mean_time_of_an_operation_counts_operations_and_not_seconds() {
+    let mut samples =
+        samples(&[("log_syncs", 1.0), ("log_sync_latency", 20.0), ("waiting_for_log_write", 7.0), ("server_cpu", 0.1)]);
+    for (column, busy) in [(0, 991.0), (1, 1.0)] {
+        samples.columns[column].values[9] = Some(busy);
+    }
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    let judged = judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0));
+    let sentence = "a sync of the log took 1.17 ms on average";
+    assert!(judged.evidence.iter().any(|one| one == sentence), "{:?}", judged.evidence);
+}
+
+/// A process of the server writes the log as well, and nobody sees for how long.
+#[test]
+fn who_else_writes_the_log_leaves_open_how_long_a_flush_takes() {
+    let of = |writes: f64| {
+        let columns = [
+            ("waiting_for_log_write", 7.0),
+            ("flushing_log", 0.4),
+            ("log_syncs", 20.0),
+            ("log_writes", writes),
+            ("server_cpu", 0.1),
+        ];
+        let judged = judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY);
+        judged.evidence.iter().any(|sentence| sentence.starts_with("a write of the log with its sync took 20 ms"))
+    };
+    assert_eq!((of(20.0), of(400.0)), (true, false));
+}
