@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limit::{LimitBasis, LimitScope, Provenance};
 
+/// The name of a wait that the machine sees, as no engine says it: a process of the server waits until there is room in a pipe.
+pub const PIPE_WAIT: &str = "Kernel/pipe write";
+
 /// The samples of a step of a repetition. Each value belongs to the interval that ends at its time; the first begins at `started_seconds`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use plimsoll_clock::{Clock, spawn};
 use plimsoll_engine::foreign::shown;
 use plimsoll_engine::{Sampler, process};
-use plimsoll_measurement::{Ceiling, FileRow, FileUse, Moment, Samples, Views};
+use plimsoll_measurement::{Ceiling, FileRow, FileUse, Moment, PIPE_WAIT, Samples, Views};
 
 use crate::columns::{self, CLIENT, SERVER, averaged, averaged_waits};
 use crate::host;
@@ -268,12 +268,14 @@ impl Shared {
         let at = self.clock.now();
         // The machine answers at once; a server that is stopped does not.
         let stopped = sources.host.as_mut().and_then(|host| host.is_stopped(SERVER));
+        let in_pipe = sources.host.as_mut().and_then(|host| host.in_pipe(SERVER)).filter(|processes| *processes > 0);
         let seen = sources.engine.as_mut().and_then(|engine| Some((engine.glance()?, engine.seen())));
         let cost = process::thread_cpu_seconds() - before;
         let mut state = self.state.lock();
         state.cpu_seconds += cost;
         let is_there = seen.is_some();
-        if let Some((readings, seen)) = seen {
+        if let Some((readings, mut seen)) = seen {
+            seen.extend(in_pipe.map(|processes| (PIPE_WAIT.to_owned(), f64::from(processes))));
             state.glances.push(Glance { at, readings: readings.unwrap_or_default(), seen, stopped });
         }
         state.sources = Some(sources);

@@ -4,6 +4,7 @@ use super::judged::Found;
 use super::means::Means;
 use super::model::{FULL_CPU, Model, parallel};
 use super::neighbours;
+use super::outside;
 use super::rules::{BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
 
@@ -224,7 +225,7 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
         seen += waited.max(queued * model.means.moving);
     }
     // What the server names is seen, although no limit that is watched would shorten it.
-    seen += model.means.column("waiting_for_others").unwrap_or(0.0);
+    seen += model.means.column("waiting_for_others").unwrap_or(0.0) + outside::in_pipe(model.means);
     // What is between client and server is known to be there.
     seen += found.iter().find(|one| one.rule.limit == BETWEEN).and_then(|one| one.waiting).unwrap_or(0.0);
     let client = model.means.column("waiting_for_client").unwrap_or(0.0);

@@ -2,6 +2,8 @@
 //! Little's law the sessions that have a request under way are the request rate times the response time; those that the server computes for
 //! or that wait inside it are seen there, and what the client needs by itself is measured. The rest is between the two.
 
+use plimsoll_measurement::PIPE_WAIT;
+
 use super::judged::Load;
 use super::means::Means;
 use super::rules::{TABLE_LOCKS, WRITES};
@@ -29,12 +31,17 @@ pub(super) fn sessions(means: &Means<'_>, load: &Load, rate: f64) -> Option<f64>
     let busy = load.busy?.min(load.sessions);
     let queued = means.column("server_cpu_queue")?;
     let computing = means.column("on_cpu")?.max(means.column("server_cpu")? + queued);
-    let inside = means.sum(&INSIDE)?;
+    let inside = means.sum(&INSIDE)? + in_pipe(means);
     let client = load.client? * load.sessions + means.column("client_cpu_queue").unwrap_or(0.0);
     let outside = busy - computing - inside - client;
     // Where the server's own list shows sessions at work that nobody sees working, the rest may be the same.
     let is_doubtful = unnamed(means).is_some_and(|sessions| sessions >= MOST_UNNAMED * outside);
     (outside >= HAND_OVER * rate && !is_doubtful).then_some(outside)
+}
+
+/// Sessions of which the machine says that the server's process waits to write to a pipe.
+pub(super) fn in_pipe(means: &Means<'_>) -> f64 {
+    means.each_of("waiting").iter().filter(|(name, _)| *name == PIPE_WAIT).map(|(_, sessions)| sessions).sum()
 }
 
 /// Sessions that the server calls active, without a wait, beyond those that compute or wait for a core.

@@ -6,6 +6,8 @@
 //! together, as in Gregg, Thinking methodically about performance, Communications of the ACM 56 (2013) 45-51. The
 //! classes of waits are those of the engines' own documentation (docs/ENGINES.md).
 
+use plimsoll_measurement::PIPE_WAIT;
+
 /// Stations at which requests queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Station {
@@ -326,7 +328,10 @@ pub const LOCKS: [Locks; 5] = [
 ];
 
 /// What is meant by names of waits that are no names of the field.
-pub const MEANINGS: [(&str, &str); 1] = [("IPC/SyncRep", "the synchronous standby, at each commit")];
+pub const MEANINGS: [(&str, &str); 2] = [
+    ("IPC/SyncRep", "the synchronous standby, at each commit"),
+    (PIPE_WAIT, "room in a pipe, such as that of the server's log"),
+];
 
 /// What is changed where the locks are held by others.
 pub(super) const OTHERS_LET_GO: &str = "other sessions that do not hold the locks";

@@ -599,6 +599,22 @@ fn what_the_server_calls_active_and_nobody_sees_is_not_between_client_and_server
     assert_eq!(of(0.7).limits(), Some(vec!["network"]));
     let doubtful = of(2.2);
     assert_eq!(doubtful.limits(), None, "{doubtful:?}");
+    // What the machine says of it has a name.
+    let columns = [
+        ("on_cpu", 2.2),
+        ("waiting", 7.1),
+        ("server_cpu", 0.2),
+        ("client_cpu", 0.1),
+        ("server_cpu_queue", 0.4),
+        ("client_cpu_queue", 0.0),
+    ];
+    let mut samples = samples(&[&columns[..], &[("waiting_for_lock", 0.0)]].concat());
+    samples.columns[1].of = Some(plimsoll_measurement::PIPE_WAIT.to_owned());
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    let piped = judge(&stretch, &ceilings(&[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)]), &load);
+    assert_eq!(piped.limits(), Some(vec![]), "{piped:?}");
+    let named = "room in a pipe, such as that of the server's log (7.1)";
+    assert!(piped.evidence.iter().any(|sentence| sentence.ends_with(named)), "{:?}", piped.evidence);
     let told = |what: &str| doubtful.evidence.iter().any(|sentence| sentence.contains(what));
     assert!(
         told("2.2 were active in the server, most of them neither on a CPU nor in a wait"),

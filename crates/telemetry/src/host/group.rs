@@ -11,7 +11,7 @@ use super::machine::{Machine, Missing};
 use super::paced::Paced;
 use super::process::{ProcessId, ProcessUse, StatLine, parse_stat};
 use super::run_queue::RunQueue;
-use super::text::{KeptFile, failure, unlike};
+use super::text::{KeptFile, failure, read_once, unlike};
 
 /// Processes whose files stay open; those of further ones are opened each time.
 const KEPT_OPEN: usize = 64;
@@ -80,6 +80,16 @@ impl Group {
             any = Some(any.unwrap_or(false) || line.is_stopped);
         }
         any
+    }
+
+    /// How many of its processes wait to write to a pipe at this moment, such as one to which the server logs: no engine names that wait.
+    /// Of a process with threads the first is seen.
+    pub(super) fn in_pipe(&self, machine: &mut Machine) -> u32 {
+        let is_in_pipe = |process: &&ProcessId| {
+            let path = machine.proc.join(process.pid.to_string()).join("wchan");
+            read_once(&path, &mut machine.buffer).is_ok_and(|place| place.contains("pipe_w"))
+        };
+        self.stats.keys().take(KEPT_OPEN).filter(is_in_pipe).count() as u32
     }
 
     /// The roots are those of the first reading for ever: a new process of the same number is another one.

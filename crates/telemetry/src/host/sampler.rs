@@ -104,6 +104,12 @@ impl Sampler {
         watch.group.is_stopped(&mut self.machine)
     }
 
+    /// How many processes of a group wait to write to a pipe at this moment.
+    pub fn in_pipe(&mut self, name: &str) -> Option<u32> {
+        let watch = self.groups.iter().find(|known| known.name == name)?;
+        Some(watch.group.in_pipe(&mut self.machine))
+    }
+
     fn read_cpu(&mut self) -> Source<CpuTimes> {
         let ticks_per_second = self.machine.ticks_per_second;
         parsed(&CPU, &mut self.machine, &mut self.stat, |text| cpu::parse(text, ticks_per_second))
