@@ -2,7 +2,7 @@
 //! Times count from when an operation was meant to start. It knows no database: what an operation is, its [`lane`]
 //! says.
 
-mod arrivals;
+pub mod arrivals;
 pub mod client;
 pub mod keys;
 pub mod lane;

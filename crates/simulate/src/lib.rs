@@ -1,0 +1,11 @@
+//! A discrete-event model of a database server: what it delivers on other storage, with other sessions, or with another log.
+//!
+//! Pure: no I/O, no clock, no global randomness. A scenario and a seed give the same result, to the last bit. [`events`] is the event
+//! loop, [`station`] a queue with servers, [`network`] queueing networks whose answers [`analytic`] knows exactly.
+//! `docs/SIMULATE.md` explains the model and how far to trust it.
+
+pub mod analytic;
+pub mod events;
+pub mod network;
+pub mod random;
+pub mod station;
