@@ -1,6 +1,7 @@
 //! One disk: its limits, its latency, its neighbour.
 //!
-//! end = max over the limits' ends; done = end + latency. An I/O larger than the disk's largest counts as several
+//! end = max over the limits' ends; done = end + latency. Where the latency is that of a whole I/O, as a measured one is, what the I/O
+//! itself takes of the slowest limit is a part of it. An I/O larger than the disk's largest counts as several
 //! against I/O limits (`ceil(bytes / largest)`), as the documentation of managed disks counts it (I/O unit of 256 KiB),
 //! and has one latency. That limits queue instead of failing is how throttled cloud disks behave: latency of hundreds of ms.
 //! Left out: seeks, a cache of the disk's own, and a cost of switching between reads and writes.
@@ -26,6 +27,9 @@ pub struct Disk {
     pub read_latency: Latency,
     /// What a write takes beside the limits.
     pub write_latency: Latency,
+    /// Whether the latencies are those of whole I/Os, so that an I/O that finds no queue takes no longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_latency_whole: bool,
     /// The neighbour that takes from the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
@@ -46,6 +50,7 @@ impl Default for Disk {
             limits: Limits::default(),
             read_latency: Latency::default(),
             write_latency: Latency::default(),
+            is_latency_whole: false,
             neighbour: None,
             largest_io_bytes: LARGEST_IO_BYTES,
             bytes: None,
@@ -122,14 +127,21 @@ impl DiskState {
     }
 
     /// Books an I/O: when the limits have let it through, and the latency to add.
-    pub(crate) fn book(&mut self, now: Ps, kind: Kind, bytes: u64, record: impl FnMut(usize, Busy)) -> (Ps, Ps) {
+    pub(crate) fn book(&mut self, now: Ps, kind: Kind, bytes: u64, mut record: impl FnMut(usize, Busy)) -> (Ps, Ps) {
         let ios = ios(bytes, self.spec.largest_io_bytes);
-        let end = self.limits.book(now, Load { kind, ios, bytes }, record);
+        let (mut last, mut own) = (now, 0);
+        let end = self.limits.book(now, Load { kind, ios, bytes }, |lane, span| {
+            if span.to >= last {
+                (last, own) = (span.to, span.to - span.from);
+            }
+            record(lane, span);
+        });
         let latency = match kind {
             Kind::Read => &self.spec.read_latency,
             Kind::Write => &self.spec.write_latency,
         };
-        (end, latency.draw(&mut self.random))
+        let latency = latency.draw(&mut self.random);
+        (end, if self.spec.is_latency_whole { latency.saturating_sub(own) } else { latency })
     }
 
     /// Starts at `now` with what was booked on another.
@@ -149,5 +161,33 @@ impl DiskState {
                 true
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::time::PS_PER_SECOND;
+    use crate::{Limit, Limits};
+
+    /// 500 I/Os a second take 2 ms each, the latency is 5 ms: whole, it is the time of an I/O that finds no queue.
+    #[test]
+    fn a_whole_latency_has_the_own_transfer_in_it_and_queues_come_on_top() {
+        let done = |is_latency_whole| {
+            let spec = Disk {
+                limits: Limits { iops: Limit::per_second(500.0), ..Limits::default() },
+                read_latency: Latency::Constant(Duration::from_millis(5)),
+                is_latency_whole,
+                ..Disk::default()
+            };
+            let mut disk = DiskState::new(&spec, 1);
+            [(); 3].map(|()| {
+                let (end, latency) = disk.book(0, Kind::Read, 8192, |_, _| {});
+                (end + latency) * 1_000 / PS_PER_SECOND
+            })
+        };
+        assert_eq!((done(true), done(false)), ([5, 7, 9], [7, 9, 11]));
     }
 }

@@ -374,6 +374,7 @@ fn disk(table: &Table<'_>) -> Result<Disk, SpecError> {
         largest_io_bytes: table.read("largest_io", size)?.unwrap_or(LARGEST_IO_BYTES),
         bytes: table.read("size", size)?,
         blob: table.read("blob", blob)?,
+        ..Disk::default()
     };
     table.field.check(disk.check())?;
     Ok(disk)

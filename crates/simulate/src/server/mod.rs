@@ -1,0 +1,10 @@
+//! The database server: sessions, CPU, buffer pool, log, background writer, and files on modelled disks.
+
+mod counts;
+mod log;
+mod model;
+mod pool;
+mod replication;
+
+pub use model::simulate;
+pub use replication::{FileFigures, Replication, Resource, Shares};
