@@ -3,6 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "the comments are the help texts, and people read them as they are")]
 
 mod disk;
+mod simulate;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_report::csv;
 
 pub use self::disk::{Bought, Disk, DiskAction, Import};
+pub use self::simulate::Simulate;
 
 /// Where the demo writes its page if nobody says where.
 pub const DEMO_PAGE: &str = "plimsoll-demo.html";
@@ -70,6 +72,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Test a disk: reads and writes of a test file, with their rates and response times.
     Disk(Box<Disk>),
+    /// Simulate a database server on modelled hardware: what it would deliver with other storage or other sessions.
+    Simulate(Simulate),
     /// List the built-in tests, or show a definition.
     Tests(Tests),
     /// List stored runs.

@@ -1,7 +1,8 @@
 //! A discrete-event model of a database server: what it delivers on other storage, with other sessions, or with another log.
 //!
 //! Pure: no I/O, no clock, no global randomness. A scenario and a seed give the same result, to the last bit. A [`scenario`] says what to
-//! simulate, [`server`] is the model, and [`grid`] puts replications and cases together. [`events`] is the event loop, [`station`] a queue with servers, [`network`] queueing networks whose answers [`analytic`] knows exactly.
+//! simulate, [`server`] is the model, [`grid`] puts replications together, and [`record`] makes a run record of them. [`events`] is the
+//! event loop, [`station`] a queue with servers, [`network`] queueing networks whose answers [`analytic`] knows exactly.
 //! `docs/SIMULATE.md` explains the model and how far to trust it.
 
 pub mod analytic;
@@ -9,6 +10,7 @@ pub mod events;
 pub mod grid;
 pub mod network;
 pub mod random;
+pub mod record;
 pub mod scenario;
 pub mod server;
 pub mod station;

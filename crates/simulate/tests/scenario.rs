@@ -173,3 +173,29 @@ fn an_open_loop_gives_the_rate_that_comes_or_no_evidence() {
     let heavy = open("3000");
     assert!(heavy.unsteady.is_some(), "two cores of 1 ms each take 2000 a second, so the queue grows for ever");
 }
+
+/// 50,000 inserts of a row, each committed before the next, with the log on four kinds of disks: the published seconds follow within 2 %
+/// from the wait for the log of an insert and 0.04 ms for all else.
+#[test]
+fn single_inserts_take_the_published_time_on_four_disks() {
+    let limits = |iops: u32, mb: u32| format!("iops = {iops}\nbandwidth = \"{mb}MB/s\"");
+    // A P10 has 500 I/Os a second and credit for more.
+    let premium = "disk = \"azure-managed-disk/P10\"\ndate = 2026-09-01".to_owned();
+    let disks = [
+        ("Premium SSD v2", limits(14_740, 313), 34.048, 36.0),
+        ("Ultra", limits(14_740, 1_024), 42.762, 45.0),
+        ("Premium SSD", premium, 102.157, 104.0),
+        ("Standard HDD", limits(500, 60), 207.050, 212.0),
+    ];
+    for (name, disk, log_wait_s, published_s) in disks {
+        let latency_ns = (log_wait_s / 50_000.0 * 1e9_f64).round();
+        let text = format!(
+            "[workload]\nsessions = 1\ncpu_time = \"40us\"\nlog_size = \"500B\"\n[cpu]\ncores = 4\n[disks.log]\n{disk}\n\
+             latency = \"{latency_ns}ns\"\n[files.log]\ndisk = \"log\"\nsize = \"10GB\"\n[run]\nwarm_up = \"1s\"\nduration = \"60s\"\n"
+        );
+        let document = Document::parse("inserts.toml", &text).unwrap();
+        let replication = simulate(&document.scenarios().unwrap()[0].1, 1);
+        let seconds = 50_000.0 / replication.requests_per_s;
+        assert!((seconds / published_s - 1.0_f64).abs() < 0.02, "{name}: {seconds:.1} s for {published_s} s");
+    }
+}

@@ -14,5 +14,6 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod self_test;
+pub mod simulate;
 pub mod verdicts;
 pub mod verify;

@@ -8,6 +8,7 @@ mod cpu;
 mod evidence;
 mod facts;
 mod families;
+mod grid;
 pub mod history;
 mod levels;
 mod list;
@@ -28,6 +29,7 @@ pub mod steadiness;
 mod words;
 
 pub use comparison::{Comparison, comparison};
+pub use grid::simulated;
 pub use list::{RunSummary, list};
 pub use overview::{HOW_TO_READ, Refusal, report, side_by_side};
 pub use rows::ROWS;

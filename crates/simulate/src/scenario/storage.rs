@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use plimsoll_catalog::{Catalog, Date, DiskChoice, DiskEdition, DiskLevel};
 use plimsoll_hardware::{
-    BoughtDisk, Cap, DeviceId, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, PlacedFile, Placement,
-    Role, Spec, Volume,
+    BoughtDisk, Cap, DeviceId, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, Origin, PlacedFile,
+    Placement, Role, Spec, Volume, known_as,
 };
-use plimsoll_measurement::LimitScope;
+use plimsoll_measurement::{LimitScope, Provenance};
 
 use super::error::ScenarioError;
 use super::quantity::Span;
@@ -62,6 +62,8 @@ pub struct Ceiling {
     pub per_s: f64,
     /// The files whose I/Os it counts, by their position among [`Storage::files`].
     pub files: Vec<usize>,
+    /// Where it comes from.
+    pub provenance: Provenance,
 }
 
 /// All files, on the machine that has them.
@@ -200,6 +202,15 @@ fn place(
         if spec.devices.iter().all(|known| known.name != device) {
             spec.placement.set(PlacedFile::Named(device.clone()), device.clone());
             spec.devices.push(DeviceSpec { name: device.clone(), caps: table.caps.clone(), ..volume.clone().into() });
+            if let Some((level, snaps_up)) = &bought {
+                let provenance = Provenance {
+                    scope: Some(if *snaps_up { LimitScope::File } else { LimitScope::Device }),
+                    basis: known_as(level.basis),
+                    source: level.source.clone(),
+                    date: Some(level.as_of.to_string()),
+                };
+                spec.origins.push(Origin { holder: LimitHolder::Disks(device.clone()), kind: None, provenance });
+            }
         }
         placed.push(Placed { group: group.to_owned(), device, bytes: file.size.0, is_striped: columns > 1 });
     }
@@ -335,7 +346,14 @@ fn ceilings(spec: &Spec, files: &[StoredFile], placed: &[Placed]) -> Vec<Ceiling
                     (false, false) => "data_iops",
                 };
                 all.push((
-                    Ceiling { name, limit: verdict, kind: limit.kind, per_s: 0.0, files: Vec::new() },
+                    Ceiling {
+                        name,
+                        limit: verdict,
+                        kind: limit.kind,
+                        per_s: 0.0,
+                        files: Vec::new(),
+                        provenance: limit.provenance.clone(),
+                    },
                     Vec::new(),
                 ));
                 all.len() - 1

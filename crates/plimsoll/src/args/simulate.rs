@@ -1,0 +1,31 @@
+//! The arguments of `plimsoll simulate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll simulate examples/mi-layout.toml                five file layouts, beside what was published of them
+  plimsoll simulate mine.toml --set sessions=200 --set log=512GB
+  plimsoll simulate mine.toml --vary log=32GB,512GB,2TB --vary sessions=50,100 --json
+
+A model computes all figures, and nothing is measured. docs/SIMULATE.md lists the keys of a scenario and says how far to trust it.")]
+pub struct Simulate {
+    /// The scenario: server, workload, and files on disks of a date.
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// Set a key: sessions=200, files.log.size=512GB, or log=512GB for the size of the file log.
+    #[arg(long, value_name = "K=V")]
+    pub set: Vec<String>,
+    /// Simulate each of several values of a key. Several --vary make a grid.
+    #[arg(long, value_name = "K=V,V")]
+    pub vary: Vec<String>,
+    /// Campaign name. Other commands find and report runs by this name.
+    #[arg(long, value_name = "NAME")]
+    pub campaign: Option<String>,
+    /// Print one JSON object for each case to standard output.
+    #[arg(long)]
+    pub json: bool,
+}
