@@ -142,10 +142,19 @@ fn parameters(case: &Case, scenario: &Scenario) -> std::collections::BTreeMap<St
         Source::Open { per_s } => set("rate", per_s.into()),
     };
     for (key, value) in &case.set {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        set(key, text.into());
+        set(key, as_json(value));
     }
     parameters
+}
+
+fn as_json(value: &toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::Integer(whole) => (*whole).into(),
+        toml::Value::Float(real) => (*real).into(),
+        toml::Value::Boolean(yes) => (*yes).into(),
+        toml::Value::String(text) => text.clone().into(),
+        other => other.to_string().into(),
+    }
 }
 
 fn warnings(replicated: &Replicated) -> Vec<String> {

@@ -2,17 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-const FORBIDDEN: &[&str] = &[
-    "std::fs",
-    "std::net",
-    "std::io",
-    "std::env",
-    "std::thread",
-    "HashMap",
-    "HashSet",
-    "from_os_rng",
-    "println!",
-];
+const FORBIDDEN: &[&str] =
+    &["std::fs", "std::net", "std::io", "std::env", "std::thread", "HashMap", "HashSet", "from_os_rng", "println!"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of sources") {

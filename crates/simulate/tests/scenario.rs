@@ -1,6 +1,7 @@
 //! What a scenario may say, what is refused, and that a seed decides everything.
 
 use plimsoll_measurement::LatencyHistogram;
+use plimsoll_simulate::analytic::{Centre, mean_value_analysis};
 use plimsoll_simulate::scenario::{Document, Variation};
 use plimsoll_simulate::server::{Replication, simulate};
 
@@ -197,5 +198,31 @@ fn single_inserts_take_the_published_time_on_four_disks() {
         let replication = simulate(&document.scenarios().unwrap()[0].1, 1);
         let seconds = 50_000.0 / replication.requests_per_s;
         assert!((seconds / published_s - 1.0_f64).abs() < 0.02, "{name}: {seconds:.1} s for {published_s} s");
+    }
+}
+
+/// A server whose log takes next to no time is a closed network of one station with four servers and pauses, which mean value analysis
+/// solves.
+#[test]
+fn a_server_that_is_a_closed_network_agrees_with_mean_value_analysis() {
+    for sessions in [4, 20, 60] {
+        let text =
+            SMALL.replace("reads = 0.5\nchanges = 0.5\n", "other_wait = \"2ms\"\n").replace("iops = 2_000\n", "");
+        let text = text.replace("bandwidth = \"100MB/s\"\nlatency = \"1ms\"", "latency = \"1ns\"");
+        let mut document = Document::parse("closed.toml", &text).unwrap();
+        let sets = [
+            ("sessions", sessions.to_string()),
+            ("cores", "4".to_owned()),
+            ("log.writes_in_flight", "1000".to_owned()),
+        ];
+        for (key, value) in sets.iter().chain(&[("duration", "120s".to_owned())]) {
+            document.set(key, value).unwrap();
+        }
+        let scenario = &document.scenarios().unwrap()[0].1;
+        let rates: Vec<f64> = (1..=5).map(|seed| simulate(scenario, seed).requests_per_s).collect();
+        let mean = rates.iter().sum::<f64>() / 5.0;
+        // Think time and other waits are pauses of 7 ms together.
+        let exact = mean_value_analysis(sessions, 7e-3, &[Centre { demand_s: 1e-3, servers: 4 }]).rate;
+        assert!((mean / exact - 1.0).abs() < 0.002, "{sessions} sessions: {mean} for {exact}");
     }
 }

@@ -186,7 +186,9 @@ fn set(table: &mut toml::Table, key: &str, value: toml::Value) -> Result<(), Sce
         match homes[..] {
             [home] => vec![home, key],
             [] => {
-                let all: Vec<&str> = TABLES.iter().flat_map(|(_, keys)| *keys).copied().collect();
+                let mut all: Vec<&str> = TABLES.iter().flat_map(|(_, keys)| *keys).copied().collect();
+                all.sort_unstable();
+                all.dedup();
                 let hint = format!("name files, a key as in disks.NAME.latency, or one of {}", all.join(", "));
                 return Err(ScenarioError::new(key, "there is no such key", hint));
             }
