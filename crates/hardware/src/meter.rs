@@ -60,13 +60,14 @@ pub(crate) struct Busy {
 #[derive(Debug, Clone)]
 pub struct Meter {
     limited: bool,
+    is_off: bool,
     lanes: Vec<[Slots; 2]>,
 }
 
 impl Meter {
     /// A meter of a resource; one that is not limited has no percentage.
     pub(crate) fn new(limited: bool) -> Self {
-        Self { limited, lanes: Vec::new() }
+        Self { limited, is_off: false, lanes: Vec::new() }
     }
 
     /// Whether the resource has a limit. Without one there are no rows: a percentage of nothing is unknown, not 0.
@@ -94,8 +95,16 @@ impl Meter {
         self.lanes.clone_from(&other.lanes);
     }
 
+    /// From now on nothing is added.
+    pub(crate) fn switch_off(&mut self) {
+        self.is_off = true;
+    }
+
     /// Adds a span of a lane. Rows that are too old at `now` are forgotten.
     pub(crate) fn add(&mut self, now: Ps, lane: usize, span: Busy) {
+        if self.is_off {
+            return;
+        }
         while self.lanes.len() <= lane {
             self.lanes.push([Slots::new(Grain::Fine), Slots::new(Grain::Coarse)]);
         }

@@ -344,3 +344,13 @@ fn a_client_makes_so_many_requests_whatever_the_server_does() {
     let mut without = Machine::new(&Spec::unlimited("none"), 1);
     assert_eq!(without.request(Moment::from_nanos(7)), Moment::from_nanos(7));
 }
+
+#[test]
+fn a_machine_without_meters_answers_alike_and_counts_nothing() {
+    let spec = spec(DeviceSpec::single(disk(iops(500.0))));
+    let [mut metered, mut bare] = [Machine::new(&spec, 3), Machine::new(&spec, 3).unmetered()];
+    let ends = [&mut metered, &mut bare].map(|machine| last(machine, 10_000, |n| read(n * 4 * KIB, 4 * KIB)));
+    assert_eq!(ends[0], ends[1]);
+    let percent = [&metered, &bare].map(|machine| machine.meter(Resource::DataIo).percent(0, Grain::Fine));
+    assert_eq!(percent.map(f64::to_bits), [100.0_f64, 0.0].map(f64::to_bits));
+}

@@ -100,7 +100,7 @@ impl<'a> Server<'a> {
         Self {
             scenario,
             events: Events::default(),
-            machine: Machine::new(&scenario.storage.spec, seed),
+            machine: Machine::new(&scenario.storage.spec, seed).unmetered(),
             cpu: Station::new(scenario.cores),
             pool: (scenario.request.changes > 0.0).then(|| Pool::new(scenario.pool, files, &mut pages)),
             log: Log::new(scenario.log),
