@@ -31,9 +31,10 @@ static ENGINES: [&dyn Engine; 5] = [&Lab, &Mssql, &MySql, &Postgres, &Sqlite];
 
 /// Tells how targets are written, before the first is parsed or an error names one.
 pub fn register() {
-    // A volume is a folder, and named as files are.
+    // A volume is a folder, and named as files are. A scenario has the name of its file.
     let volume = Notation { schemes: &[plimsoll_disk::volume::SCHEME], is_path: true, ..Notation::default() };
-    target::register(ENGINES.iter().map(|engine| engine.notation()).chain([volume]).collect());
+    let scenario = Notation { schemes: &[plimsoll_simulate::record::SCHEME], is_path: true, ..Notation::default() };
+    target::register(ENGINES.iter().map(|engine| engine.notation()).chain([volume, scenario]).collect());
 }
 
 /// Names of all that can be measured, for which a custom workload may have texts.

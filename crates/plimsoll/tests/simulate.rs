@@ -84,6 +84,8 @@ fn a_grid_has_a_record_for_each_case_and_the_same_bits_each_time() {
     assert!(said.out.contains("The universal scalability law"), "{said:#?}");
     let said = scene.say(&["runs", "--json"]);
     assert_eq!(said.json().len(), 12, "{said:#?}");
+    let said = scene.say(&["runs", "--json", "--target", "scenario:mine/sessions 40"]);
+    assert_eq!(said.json().len(), 3, "{said:#?}");
 }
 
 #[test]

@@ -226,3 +226,15 @@ fn a_server_that_is_a_closed_network_agrees_with_mean_value_analysis() {
         assert!((mean / exact - 1.0).abs() < 0.002, "{sessions} sessions: {mean} for {exact}");
     }
 }
+
+/// The case would win, and nobody would see that nothing was set.
+#[test]
+fn what_a_case_sets_is_not_set_beside_it() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mi-layout.toml")).unwrap();
+    let mut document = Document::parse("mi-layout.toml", &text).unwrap();
+    for key in ["log", "files.log.size"] {
+        let error = document.set(key, "64GB").unwrap_err();
+        assert!(error.to_string().contains("sets it as well"), "{error}");
+    }
+    document.set("cpu_time", "0.5ms").unwrap();
+}

@@ -260,7 +260,7 @@ pub const RULES: [Rule; 13] = [
     rule(
         BETWEEN,
         "the way between client and server",
-        "a network, proxy or pool that takes 20 % less of the time",
+        "a network, a proxy, or a pool of connections or threads that takes 20 % less of the time",
         Change::Without(0.8),
     ),
     Rule {

@@ -92,6 +92,15 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         if let Some(one) = most.max_by(|a, b| a.waiting.unwrap_or(0.0).total_cmp(&b.waiting.unwrap_or(0.0))) {
             sentences.extend(waited(model, one).into_iter().chain(gathered(model, one)));
         }
+        let idle =
+            model.load.busy.map(|busy| model.load.sessions - busy).filter(|idle| *idle >= model.load.sessions / 2.0);
+        sentences.extend(idle.map(|idle| {
+            format!(
+                "{} of {} sessions had no request under way on average: they thought, or waited for their turn",
+                number(idle),
+                number(model.load.sessions)
+            )
+        }));
         let asleep = model.means.column("sleeping").filter(|asleep| *asleep >= model.load.sessions / 2.0);
         sentences.extend(asleep.map(|asleep| {
             format!(

@@ -100,7 +100,7 @@ impl Follow {
 
 /// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
 /// doesn't tell: for pages, for row locks, or for nothing.
-const STATES: [(&str, Counter); 15] = [
+const STATES: [(&str, Counter); 17] = [
     ("User sleep", Counter::SessionsAsleep),
     ("User lock", Counter::SessionsWaitingForTableLocks),
     ("Commit", Counter::SessionsWritingLog),
@@ -116,6 +116,8 @@ const STATES: [(&str, Counter); 15] = [
     ("Locked", Counter::SessionsWaitingForTableLocks),
     ("Waiting for table", Counter::SessionsWaitingForTableLocks),
     ("Waiting for global", Counter::SessionsWaitingForTableLocks),
+    ("Waiting for backup", Counter::SessionsWaitingForTableLocks),
+    ("Waiting for schema", Counter::SessionsWaitingForTableLocks),
     ("Waiting", Counter::SessionsWaitingForOthers),
 ];
 

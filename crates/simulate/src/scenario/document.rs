@@ -87,8 +87,12 @@ impl Document {
     /// Sets a key: `files.log.size`, or `sessions` where only one table has such a key; the name of files means their size.
     ///
     /// # Errors
-    /// An unknown key, or one that several tables have.
+    /// An unknown key, one that several tables have, or one that a case sets: that would win.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+        if let Some(case) = self.cases.iter().find(|case| case.set.iter().any(|(other, _)| is_same(other, key))) {
+            let problem = format!("the case '{}' sets it as well", case.name);
+            return Err(ScenarioError::new(key, problem, "change it in the scenario's text"));
+        }
         set(&mut self.table, key, read(value))
     }
 
@@ -173,6 +177,15 @@ impl Case {
 fn read(value: &str) -> toml::Value {
     let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
     parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| value.into())
+}
+
+/// Whether two keys may set the same: `log` and `files.log.size`, `sessions` and `workload.sessions`.
+fn is_same(one: &str, other: &str) -> bool {
+    let parts = |key: &str| {
+        let key = key.strip_prefix("files.").and_then(|rest| rest.strip_suffix(".size")).unwrap_or(key);
+        key.rsplit('.').next().unwrap_or(key).to_owned()
+    };
+    one == other || (parts(one) == parts(other) && (!one.contains('.') || !other.contains('.')))
 }
 
 fn set(table: &mut toml::Table, key: &str, value: toml::Value) -> Result<(), ScenarioError> {
