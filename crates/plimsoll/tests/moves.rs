@@ -565,6 +565,12 @@ fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
     assert!(record["error"].is_null(), "{record}");
     assert_eq!((metrics(record), &record["parameters"]["copy_method"]), (vec!["copy_rate"], &"insert-select".into()));
     assert_eq!(databases().trim(), "");
+    // The note about it went with it: an empty database of its name is somebody else's.
+    let name = format!("plimsoll_copy_{}a", record["run_id"].as_str().unwrap());
+    server.sql(&format!("CREATE DATABASE {name}")).unwrap();
+    let said = scene.say(&["clean", &target]);
+    assert!(said.out.contains(&format!("left alone {name}")), "{said:#?}");
+    server.sql(&format!("DROP DATABASE {name}")).unwrap();
 
     let target = server.socket_url("mysql");
     let tables = "SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA LIKE 'plimsoll_copy_%b' AND TABLE_NAME <> 'plimsoll_mark'";

@@ -327,7 +327,9 @@ pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, work
     // The server drops the mark's table with the others before it finds out that it can't remove the folder.
     intents.leaving(workspace.name())?;
     let dropped = connection.run(&of_place("remove a database", workspace)).map(drop);
-    dropped.map_err(|error| dropping(&errors, workspace, error))
+    dropped.map_err(|error| dropping(&errors, workspace, error))?;
+    intents.over(workspace.name());
+    Ok(())
 }
 
 /// What is in a database of ours; an error if any of it, or anything that depends on it, is not ours.
