@@ -141,10 +141,11 @@ impl Keeper for Connection {
 
     fn make(&mut self, workspace: &Workspace, is_there: bool, mark: &Mark) -> Result<()> {
         check_writable(self)?;
+        // Asked before, so that the mark follows at once.
+        let server = self.ask_one(text("number of a server"))?.unwrap_or_default();
         if !is_there {
             self.set(&of_place("make a database", workspace))?;
         }
-        let server = self.ask_one(text("number of a server"))?.unwrap_or_default();
         self.set(&marking(workspace, mark, &server)).map(drop).inspect_err(|_| {
             // We made it just now, and it is empty: better none than one without a mark.
             if !is_there {
