@@ -140,9 +140,8 @@ impl Keeper for Connection {
     }
 
     fn make(&mut self, workspace: &Workspace, is_there: bool, mark: &Mark) -> Result<()> {
-        check_writable(self)?;
         // Asked before, so that the mark follows at once.
-        let server = self.ask_one(text("number of a server"))?.unwrap_or_default();
+        let server = writable_server(self)?;
         if !is_there {
             self.set(&of_place("make a database", workspace))?;
         }
@@ -255,10 +254,12 @@ pub(super) fn check_table(connection: &mut Connection, workspace: &Workspace, ta
     without_others::<Connection>(workspace, &others)
 }
 
-/// An error at a server that is for reading, also for users who could write all the same.
-fn check_writable(connection: &mut Connection) -> Result<()> {
-    if !is_true(connection, text("is the server for reading"))? {
-        return Ok(());
+/// The number of the server; an error if that is for reading, also for users who could write all the same.
+fn writable_server(connection: &mut Connection) -> Result<String> {
+    let row = connection.ask(text("which server this is"))?.into_iter().next().unwrap_or_default();
+    let said = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
+    if said(0) != "1" {
+        return Ok(said(1));
     }
     let message = "the server is read-only (read_only), as replicas are: nothing is made or removed there";
     Err(Error::new(ErrorKind::Permission, message).hint("connect to the primary"))
@@ -304,7 +305,7 @@ pub(super) fn list(connection: &mut Connection, intents: &Intents) -> Result<Vec
 /// depends on a table in it, or if this user might not see that, nothing is dropped. Keys of others are looked after by the server as
 /// well. The mark goes last.
 pub(super) fn drop_database(connection: &mut Connection, intents: &Intents, workspace: &Workspace) -> Result<()> {
-    check_writable(connection)?;
+    writable_server(connection)?;
     // What this process has made and held since is not somebody's to build on.
     if !intents.is_made_here(workspace.name()) {
         check_sight(connection, workspace)?;
