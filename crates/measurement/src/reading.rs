@@ -125,6 +125,8 @@ vocabulary! {
         SessionsBlockedByOthers = "sessions_blocked_by_others",
         /// Sessions that are in the middle of something and wait for their client now.
         SessionsWaitingForClients = "sessions_waiting_for_clients",
+        /// Sessions with a request that wait now for a thread of the server's pool.
+        SessionsWaitingForWorkers = "sessions_waiting_for_workers",
         /// Sessions that sleep now because a statement asked for it.
         SessionsAsleep = "sessions_asleep",
         /// Sessions that work now and wait for anything else.
@@ -143,6 +145,7 @@ impl Counter {
                 | Self::SessionsWaitingForClients
                 | Self::SessionsWaitingForLocks
                 | Self::SessionsWaitingForTableLocks
+                | Self::SessionsWaitingForWorkers
         )
     }
 }

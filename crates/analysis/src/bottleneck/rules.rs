@@ -255,12 +255,12 @@ pub const RULES: [Rule; 13] = [
     },
     Rule {
         waits: &["waiting_for_worker"],
-        ..rule("workers", "workers", "a worker for every session", Change::Without(0.0))
+        ..rule("workers", "the thread pool", "a thread for every session", Change::Without(0.0))
     },
     rule(
         BETWEEN,
         "the way between client and server",
-        "a network, a proxy, or a pool of connections or threads that takes 20 % less of the time",
+        "a network, a proxy, or a pool of connections that takes 20 % less of the time",
         Change::Without(0.8),
     ),
     Rule {

@@ -284,7 +284,7 @@ pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str>
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
         "locks" => "waited for locks of other sessions",
-        "workers" => "waited for a worker",
+        "workers" => "waited for a thread of the server's pool",
         "client" => "waited for the client",
         BETWEEN => "had a request under way that neither the server nor the client worked on",
         _ => return None,

@@ -19,6 +19,8 @@ use super::statements::text;
 const NAME: &str = "plimsoll sampler";
 /// What waits for row locks are called, which have no state of their own.
 const ROW_LOCK: &str = "InnoDB row lock";
+/// What waits for a thread of the server's pool are called, during which a session looks idle.
+const POOL: &str = "queue of the thread pool";
 /// The redo log among files.
 const REDO_LOG: &str = "redo log";
 /// How long a server may keep silent before it is given up until the next reading.
@@ -33,6 +35,8 @@ pub(super) struct ServerSampler {
     sees_files: bool,
     /// Whether transactions of all may be seen.
     sees_transactions: bool,
+    /// Whether the server's threads are a pool, in whose queue sessions may wait.
+    has_pool: bool,
     follow: Follow,
     own_reads: OwnReads,
     /// Waits of ours at the last reading.
@@ -47,6 +51,7 @@ impl ServerSampler {
             connection: None,
             sees_files: false,
             sees_transactions: false,
+            has_pool: false,
             follow: Follow::default(),
             own_reads: OwnReads::default(),
             seen: Vec::new(),
@@ -65,6 +70,7 @@ impl ServerSampler {
             self.connection = Some(connection);
             self.sees_files = self.ask(text("files"))?.is_ok_and(|rows| !rows.is_empty());
             self.sees_transactions = self.ask(text("transactions"))?.is_ok();
+            self.has_pool = self.ask(text("pool of threads"))?.is_ok_and(|rows| !rows.is_empty());
         }
         let errors = &self.connector.errors;
         self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
@@ -106,6 +112,13 @@ impl ServerSampler {
             self.seen = counter_queries::waits(&rows, &ours, own);
             let gauges = counter_queries::gauges(&rows, &ours, beside, &mut self.own_reads).unwrap_or_default();
             put(readings, &gauges, window);
+            if self.has_pool
+                && let Some((rows, window)) = self.rows(text("queue of the pool of MariaDB"))?
+            {
+                let queued = rows.iter().filter(|row| is_ours(row)).count() as f64;
+                put(readings, &[(Counter::SessionsWaitingForWorkers, queued)], window);
+                self.seen.extend((queued > 0.0).then(|| (POOL.to_owned(), queued)));
+            }
             if !gauges.is_empty() {
                 let of_tables = gauges.iter().find(|(gauge, _)| *gauge == Counter::SessionsWaitingForTableLocks);
                 let waiting = [beside.row_locks[0], of_tables.map_or(0.0, |(_, sessions)| *sessions)];

@@ -143,7 +143,7 @@ const LIMITS: [(&str, &str, &str); 12] = [
     ("log_write", "log write", "Changes waited until the log had taken them."),
     ("memory", "memory", "The working set does not fit into the cache, so that pages were read again and again."),
     ("locks", "locks", "Sessions waited for each other's locks."),
-    ("workers", "workers", "Requests waited until the server had a worker for them."),
+    ("workers", "thread pool", "Requests waited until the server had a thread for them."),
     ("network", "network", "Transfers between the client and the server took the time."),
     ("device", "device", "The device answered slowly although it was below its limits."),
     ("client", "client", "The target waited for the client, so the figures are lower bounds of what it can do."),

@@ -82,7 +82,11 @@ const COLUMNS: [(&str, &str, &[Make]); 36] = [
         "sessions",
         &[Rate(Counter::ClientWaitSeconds, 1.0), Seen(Counter::SessionsWaitingForClients)],
     ),
-    ("waiting_for_worker", "sessions", &[Rate(Counter::WorkerWaitSeconds, 1.0)]),
+    (
+        "waiting_for_worker",
+        "sessions",
+        &[Rate(Counter::WorkerWaitSeconds, 1.0), Seen(Counter::SessionsWaitingForWorkers)],
+    ),
     ("sleeping", "sessions", &[Rate(Counter::SleepWaitSeconds, 1.0), Seen(Counter::SessionsAsleep)]),
     ("on_cpu", "sessions", &[Rate(Counter::CpuWaitSeconds, 1.0), Seen(Counter::SessionsOnCpu)]),
     ("sessions_of_others", "sessions", &[Seen(Counter::SessionsOfOthers)]),

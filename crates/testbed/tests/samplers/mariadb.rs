@@ -1,6 +1,7 @@
 //! MariaDB, or MySQL where tests run on it.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::{Credentials, Engine as _, ErrorKind, Secret, Target};
 use plimsoll_measurement::reading::growth;
@@ -111,6 +112,39 @@ fn it_is_seen_whose_row_locks_ours_wait_for() {
         stranger.join().unwrap().unwrap_err();
     });
     holder.execute("ROLLBACK", &[]).unwrap();
+}
+
+/// Sessions in the queue look idle in the list of sessions, so the time would be taken for the network's.
+#[test]
+fn sessions_in_the_queue_of_a_pool_of_threads_wait_for_workers() {
+    let pool = MariaDb::builder().buffer_pool_mb(16).setting("thread_handling", "pool-of-threads");
+    let server = pool.setting("thread_pool_size", "1").start();
+    // MySQL has none in its free edition and does not start with the settings.
+    let Ok(server) = server else { return assert_eq!(self::server().product(), Product::MySql) };
+    let database = open(&server);
+    let (_lease, sessions) = sessions::<6>(&*database, "sampledpool");
+    let mut sampler = sampler_of(&*database);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for mut session in sessions {
+            let is_over = &is_over;
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    session.execute("DO BENCHMARK(20000, MD5('a'))", &[]).unwrap();
+                }
+            });
+        }
+        let readings = until(&mut *sampler, "a queue", |readings| {
+            value(readings, Counter::SessionsWaitingForWorkers).is_some_and(|sessions| sessions >= 2.0)
+        });
+        let seen = sampler.seen();
+        is_over.store(true, Ordering::Relaxed);
+        let queued = value(&readings, Counter::SessionsWaitingForWorkers);
+        assert_eq!(seen.iter().find(|(wait, _)| wait == "queue of the thread pool").map(|(_, count)| *count), queued);
+    });
+    drop(database);
+    let without = sampler_of(&*open(self::server())).sample().unwrap();
+    assert_eq!(value(&without, Counter::SessionsWaitingForWorkers), None);
 }
 
 #[test]
