@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output};
 
 use nix::sys::signal::{SigSet, Signal};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::target::Secret;
 
@@ -108,6 +109,13 @@ pub fn hide_secrets_of_environment() {
     for secret in SECRETS.iter().filter_map(|name| std::env::var(name).ok()).filter(|secret| !secret.is_empty()) {
         drop(Secret::new(secret));
     }
+}
+
+/// Neither this process nor a child of it leaves an image of its memory when it dies: there are secrets in it. Children read files of ours
+/// by `/proc`, so the process can't be made unreadable as a whole.
+pub fn leave_no_core() {
+    // A limit can always be lowered.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
 }
 
 /// A program that is to be started, without the secrets of our own environment.

@@ -25,6 +25,7 @@ use settings::Settings;
 fn main() -> ExitCode {
     engines::register();
     signals::survive_large_files();
+    plimsoll_engine::process::leave_no_core();
     plimsoll_engine::process::hide_secrets_of_environment();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

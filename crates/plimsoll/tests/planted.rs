@@ -295,3 +295,24 @@ fn by_token(search: &mut Search) {
     assert_eq!(server.logins()[0].token.as_deref(), Some(TOKEN));
     assert!(fs::read_to_string(scene.path("out.txt")).unwrap().contains("Login failed for token '***', ***"));
 }
+
+/// A crash, or Ctrl-\\, would write the memory with the secrets into the current folder.
+#[test]
+fn no_core_is_left_where_the_shell_allows_them() {
+    let scene = Scene::new();
+    // Somebody who never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://u@127.0.0.1:{}/", silent.local_addr().unwrap().port());
+    let ours = scene.command(&["doctor", &url]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh"]).arg(ours.get_program()).args(ours.get_args());
+    shell.current_dir(scene.folder()).env("HOME", scene.folder()).env("PLIMSOLL_PASSWORD", SECRET);
+    let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // It is there, and has begun its work.
+    let _peer = silent.accept().unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
+}

@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::Scene;
+use common::{Scene, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const SCENARIO: &str = r#"
@@ -106,7 +107,41 @@ fn what_is_wrong_is_refused_and_nothing_is_kept() {
     scene.say(&unknown).failed(2, &["disks.log.disk: unknown level 'P31'"]);
     std::fs::write(scene.path("bad.toml"), SCENARIO.replace("cores = 2", "cores = two")).unwrap();
     scene.say(&["simulate", "bad.toml"]).failed(2, &["bad.toml:9"]);
+    scene.say(&["simulate", "mine.toml", "--set", "warm_up=1000h"]).failed(2, &["run.warm_up"]);
+    scene
+        .say(&[
+            "simulate",
+            "mine.toml",
+            "--set",
+            "caps.one.iops=5",
+            "--set",
+            "log=1GB",
+            "--set",
+            "files.data.count=1001",
+        ])
+        .failed(2, &["files.data"]);
+    let cases = "[[cases]]\nname = \"one\"\n".repeat(1_001);
+    std::fs::write(scene.path("cases.toml"), format!("{SCENARIO}{cases}")).unwrap();
+    scene.say(&["simulate", "cases.toml"]).failed(2, &["cases.toml: cases: there are 1001 of them"]);
+    let group = |number| format!("[files.f{number}]\ndisk = \"log\"\nsize = \"1GB\"\n");
+    let groups: Vec<String> = (0..1_001).map(group).collect();
+    std::fs::write(scene.path("files.toml"), format!("{SCENARIO}{}", groups.concat())).unwrap();
+    scene.say(&["simulate", "files.toml"]).failed(2, &["files.toml: files: 1002 is not possible"]);
+    std::fs::write(scene.path("large.toml"), "#".repeat(2 << 20)).unwrap();
+    scene.say(&["simulate", "large.toml"]).failed(2, &["large.toml"]);
     assert!(!scene.store().exists());
+}
+
+/// A day of twenty sessions is minutes of work.
+#[test]
+fn an_interrupt_keeps_the_cases_that_are_done() {
+    let scene = scene();
+    let mut child = scene.spawn(&["simulate", "mine.toml", "--vary", "duration=5s,23h", "--set", "replications=1"]);
+    let kept = || scene.say(&["runs", "--json"]).json().len();
+    wait_until(|| scene.store().exists() && kept() == 1);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(kept(), 1);
 }
 
 #[test]

@@ -11,6 +11,10 @@ pub const AFTER_BUSY: &str = "somebody else works on our tables or waits for the
 pub const NOBODY_THERE: &str =
     "check that the server runs, that host and port are right and that no firewall stands between";
 
+/// What to do where this process may open nothing more.
+const NO_MORE_FILES: &str =
+    "this shell lets a program open few files: 'ulimit -n 4096' raises that, or use fewer sessions";
+
 /// What to do where somebody else answers.
 pub const ANOTHER_SERVER: &str = "check host and port: a server of another kind may listen there";
 
@@ -41,7 +45,12 @@ pub fn with_search(error: Error, warnings: &[String]) -> Error {
 
 /// No server there, or nothing that answers as a server would.
 pub fn unreachable(address: &str, cause: &str) -> Error {
-    Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}")).hint(NOBODY_THERE)
+    let is_ours = cause.contains("os error 24") || cause.contains("os error 23");
+    Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}")).hint(if is_ours {
+        NO_MORE_FILES
+    } else {
+        NOBODY_THERE
+    })
 }
 
 /// Somebody answers there, and not as the server would that we look for.
@@ -71,6 +80,13 @@ mod tests {
         let with = |kind| with_search(Error::new(kind, "no").hint("check it"), &warnings).hint;
         assert_eq!(with(ErrorKind::Authenticate).as_deref(), Some("the file is not used; check it"));
         assert_eq!(with(ErrorKind::Connect).as_deref(), Some("check it"));
+    }
+
+    #[test]
+    fn a_limit_of_ours_is_no_firewall() {
+        let hint = |cause: &str| unreachable("h:1", cause).hint.unwrap();
+        assert!(hint("Too many open files (os error 24)").contains("ulimit -n"));
+        assert_eq!(hint("Connection refused (os error 111)"), NOBODY_THERE);
     }
 
     #[test]

@@ -81,7 +81,8 @@ impl Errors {
                 errors::another_protocol(address, "SQL Server")
             }
             Fault::Closed(why) | Fault::Driver(why) => {
-                errors::unreachable(address, &plain(&why)).hint(NOBODY_THERE)
+                let error = errors::unreachable(address, &plain(&why));
+                if error.hint.as_deref() == Some(errors::NOBODY_THERE) { error.hint(NOBODY_THERE) } else { error }
             }
             Fault::TimedOut if is_strict => errors::too_slow(address, seconds.into()).hint(
                 "servers before 2022 know no encrypt=strict and may keep silent; encrypt=true encrypts there as well; else check host, \

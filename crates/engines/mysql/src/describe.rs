@@ -26,6 +26,11 @@ const DOUBTS: &[(&str, &[&str], &str)] = &[
         "innodb_doublewrite is off: writes are faster than they could safely be, and a crash can ruin pages",
     ),
     (
+        "innodb_file_per_table",
+        &["OFF", "0"],
+        "innodb_file_per_table is off: the system tablespace grows by what a run writes and stays so; with it on, the space comes back",
+    ),
+    (
         "local_infile",
         &["OFF", "0"],
         "local_infile is off: rows are loaded by INSERT, which is slower than the server could be",
@@ -42,6 +47,9 @@ const DOUBTS: &[(&str, &[&str], &str)] = &[
         "the query cache is on: repeated requests may be answered from it; query_cache_type = OFF switches it off",
     ),
 ];
+
+/// Sessions of ours send no more at once, loads included.
+const PACKET_BYTES: u64 = 1 << 20;
 
 /// `innodb_old_blocks_time`, if the server doesn't say.
 const OLD_BLOCKS_MS: u64 = 1_000;
@@ -88,6 +96,13 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let directory = if local { connection.ask_one(text("data directory"))? } else { None };
     let mut warnings = connector.warnings.clone();
     warnings.extend(DOUBTS.iter().filter(|(name, values, _)| is(name, values)).map(|(_, _, text)| (*text).to_owned()));
+    let packet_bytes = settings.get("max_allowed_packet").and_then(|bytes| bytes.parse::<u64>().ok());
+    warnings.extend(packet_bytes.filter(|bytes| *bytes < PACKET_BYTES).map(|bytes| {
+        format!(
+            "max_allowed_packet is {bytes} bytes: the server ends a connection that sends more at once, as loads do; a value of \
+             {PACKET_BYTES} suffices"
+        )
+    }));
     let weak_isolation = WeakIsolation::Effective("READ UNCOMMITTED".to_owned());
     let description = Description {
         relative: product.relative(),

@@ -110,6 +110,9 @@ impl Errors {
             1044 | 1142 | 1143 | 1227 | 1370 => format!(
                 "GRANT ALL ON `plimsoll\\_%`.* TO the account of '{user}' lets it make databases of our own and touch no others"
             ),
+            1290 if !error.message.to_ascii_lowercase().replace('_', "-").contains("read-only") => {
+                "an option of the server that the message names forbids it: change that option, or ask for a user whom it lets".to_owned()
+            }
             1290 | 1792 | 1836 => {
                 "connect to the primary, or to a server that may be written to, as a user with the right to write".to_owned()
             }
@@ -176,6 +179,9 @@ mod tests {
             assert!(error.hint.is_some() || matches!(kind, Authenticate | Cancelled | Unsupported | Connect), "{code}");
             assert!(errors.connecting(&server_error(*code, "x")).hint.is_some(), "{code}");
         }
+        let hint = |message: &str| errors.answered(&server_error(1290, message)).hint.unwrap();
+        assert!(hint("running with the --read-only option so it cannot execute this statement").contains("primary"));
+        assert!(hint("running with the --max-session-mem-used option so it cannot").contains("option of the server"));
         let open = Errors { address: "h:1".to_owned(), user: "u".to_owned(), has_password: false };
         assert_eq!(open.connecting(&server_error(1045, "x")).kind, ErrorKind::PasswordNeeded);
         assert_eq!(errors.connecting(&server_error(1053, "x")).kind, Connect);

@@ -37,6 +37,8 @@ pub(super) struct ServerError {
     pub(super) message: String,
     pub(super) detail: Option<String>,
     pub(super) hint: Option<String>,
+    /// Where in the server's own functions it happened.
+    pub(super) context: Option<String>,
     pub(super) routine: String,
     /// The letter of the statement, from 1, that it is about.
     pub(super) position: Option<u32>,
@@ -62,11 +64,22 @@ impl ServerError {
                 b'M' => server_error.message = text,
                 b'D' => server_error.detail = Some(text),
                 b'H' => server_error.hint = Some(text),
+                b'W' => server_error.context = Some(text),
                 b'R' => server_error.routine = text,
                 b'P' => server_error.position = text.parse().ok(),
                 _ => {}
             }
         }
+    }
+
+    /// The function of the server's users in which it happened, if it did in one.
+    fn function(&self) -> Option<&str> {
+        let context = self.context.as_deref()?;
+        let is_theirs = |line: &&str| {
+            line.contains("function ") && !line.contains("inline_code_block") && !line.contains("plimsoll_")
+        };
+        let line = context.lines().find(is_theirs)?;
+        Some(line.split(" line ").next().unwrap_or(line))
     }
 }
 
@@ -106,7 +119,11 @@ impl Errors {
     }
 
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
-        let error = Error::new(meaning(&server_error.code), sentence(&server_error.message)).code(&server_error.code);
+        let mut message = sentence(&server_error.message);
+        if let Some(function) = server_error.function() {
+            message = format!("{message} (in {function}, which may be of an event trigger or a trigger of yours)");
+        }
+        let error = Error::new(meaning(&server_error.code), message).code(&server_error.code);
         self.with_hint(error, &server_error.code, server_error.hint.as_deref())
     }
 
@@ -165,6 +182,19 @@ pub(super) fn statement(message: impl fmt::Display) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_of_the_servers_users_is_named() {
+        let function = |context: &str| {
+            let server_error = ServerError { context: Some(context.to_owned()), ..ServerError::default() };
+            server_error.function().map(str::to_owned)
+        };
+        let theirs = "PL/pgSQL function public.audit_ddl() line 3 at SQL statement\nSQL statement \"CREATE TABLE\"";
+        assert_eq!(function(theirs).as_deref(), Some("PL/pgSQL function public.audit_ddl()"));
+        assert_eq!(function("PL/pgSQL function inline_code_block line 1 at RAISE"), None);
+        assert_eq!(function("PL/pgSQL function plimsoll_run_a.load(integer) line 5 at COMMIT"), None);
+        assert_eq!(function("COPY dense, line 1"), None);
+    }
 
     #[test]
     fn codes_go_before_classes_and_strangers_are_statements() {

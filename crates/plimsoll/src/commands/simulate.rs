@@ -1,24 +1,32 @@
 //! `plimsoll simulate`: what a database server would deliver, by a model of it, for one scenario or a grid of cases.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 
+use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_engine::files;
-use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_measurement::{RunRecord, Subject, exit};
 use plimsoll_report::{simulated, terminal};
 use plimsoll_simulate::analytic::Scalability;
 use plimsoll_simulate::grid::Replicated;
 use plimsoll_simulate::record::{self, About};
 use plimsoll_simulate::scenario::{Case, Document, Scenario, ScenarioError, Variation};
-use plimsoll_simulate::server::{Replication, simulate as replicate};
+use plimsoll_simulate::server::{Replication, simulate_until};
 
 use super::run::{build, present, this_machine};
 use crate::args::Simulate;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::signals;
+
+/// A scenario of a thousand cases has a fifth of that.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Simulates all cases, keeps each as a run, and shows them.
 pub fn simulate(options: &Simulate, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
@@ -29,10 +37,12 @@ pub fn simulate(options: &Simulate, settings: &Settings, printer: &Printer) -> R
     let clock = RealClock::new();
     let started_at = now(&clock);
     let host = this_machine();
-    // An interrupt ends the program at once: nothing is kept before all is done, and nothing is touched outside.
-    let all = replications(&cases, host.cpus as usize);
-    let mut records = Vec::new();
-    for ((case, scenario), replications) in cases.iter().zip(all) {
+    let interrupt = Interrupt::default();
+    signals::listen(&interrupt, printer)?;
+    let _hurries = interrupt.watch(Arc::new(signals::Hurries(Arc::clone(&store))));
+    let mut records: Vec<Option<RunRecord>> = cases.iter().map(|_| None).collect();
+    let mut keep = |at: usize, replications: Vec<Replication>| {
+        let (case, scenario) = &cases[at];
         let about = About {
             run_id: uuid::Uuid::now_v7().simple().to_string(),
             started_at: started_at.clone(),
@@ -46,7 +56,17 @@ pub fn simulate(options: &Simulate, settings: &Settings, printer: &Printer) -> R
             return Err(Failure::usage("the simulation came to no run").code(exit::INTERNAL));
         };
         store.append(&events)?;
-        records.push(record);
+        records[at] = Some(record);
+        Ok(())
+    };
+    replicate_all(&cases, (host.cpus as usize, &interrupt, printer), &mut keep)?;
+    let records: Vec<RunRecord> = records.into_iter().flatten().collect();
+    if let Some(code) = signals::exit_code(&interrupt) {
+        printer.remark(&format!("{} of {} cases were simulated to their end and are kept", records.len(), cases.len()));
+        if !records.is_empty() {
+            show(&records, &[], options.json, printer)?;
+        }
+        return Ok(code);
     }
     let remarks: Vec<String> = scalability(&cases, &records).into_iter().collect();
     show(&records, &remarks, options.json, printer)?;
@@ -56,7 +76,7 @@ pub fn simulate(options: &Simulate, settings: &Settings, printer: &Printer) -> R
 
 fn document(options: &Simulate) -> Result<Document, Failure> {
     let path = &options.scenario;
-    let text = files::read_text(path, files::LARGE).map_err(|error| {
+    let text = files::read_text(path, MOST_BYTES).map_err(|error| {
         Failure::usage(format!("cannot read the scenario {}: {error}", path.display()))
             .hint("examples/mi-layout.toml is one; docs/SIMULATE.md lists the keys")
     })?;
@@ -95,33 +115,48 @@ fn failure(error: &ScenarioError) -> Failure {
     Failure::usage(error.to_string()).hint(error.hint.clone())
 }
 
-/// The replications of each case in the order of their seeds, whichever thread makes them.
-fn replications(cases: &[(Case, Scenario)], threads: usize) -> Vec<Vec<Replication>> {
-    let work: Vec<(usize, u64)> = (0..)
+/// Makes the replications of all cases on so many threads. Each case is handed on, with its replications in the order of their seeds, as soon
+/// as all of them are there. After an interrupt no more come.
+fn replicate_all(
+    cases: &[(Case, Scenario)],
+    (threads, interrupt, printer): (usize, &Interrupt, &Printer),
+    keep: &mut dyn FnMut(usize, Vec<Replication>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let work: Vec<(usize, usize, u64)> = (0..)
         .zip(cases)
-        .flat_map(|(case, (_, scenario))| scenario.run.seeds.iter().map(move |seed| (case, *seed)))
+        .flat_map(|(case, (_, scenario))| (0..).zip(&scenario.run.seeds).map(move |(at, seed)| (case, at, *seed)))
         .collect();
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Replication)>> = Mutex::new(Vec::new());
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (done, all_done) = sync_channel(threads);
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, work.len().max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((case, seed)) = work.get(at) else { break };
-                    let replication = replicate(&cases[*case].1, *seed);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, replication));
+            let (done, next, work, failed) = (done.clone(), &next, &work, &failed);
+            scope.spawn(move || {
+                while let Some((case, at, seed)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let stopped = || interrupt.signal().is_some() || failed.load(Ordering::Relaxed);
+                    let Some(replication) = simulate_until(&cases[*case].1, *seed, stopped) else { break };
+                    if done.send((*case, *at, replication)).is_err() {
+                        break;
+                    }
                 }
             });
         }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    let mut all: Vec<Vec<Replication>> = cases.iter().map(|_| Vec::new()).collect();
-    for (at, replication) in done {
-        all[work[at].0].push(replication);
-    }
-    all
+        drop(done);
+        let mut progress = Progress::new(printer, "simulate".to_owned(), Subject::Database);
+        let mut open: BTreeMap<usize, Vec<(usize, Replication)>> = BTreeMap::new();
+        for (number, (case, at, replication)) in (1..).zip(all_done) {
+            progress.says(&format!("{number} of {} replications are done", work.len()));
+            let replications = open.entry(case).or_default();
+            replications.push((at, replication));
+            if replications.len() == cases[case].1.run.seeds.len() {
+                let mut replications = open.remove(&case).unwrap_or_default();
+                replications.sort_by_key(|(at, _)| *at);
+                let kept = keep(case, replications.into_iter().map(|(_, replication)| replication).collect());
+                kept.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// How the rate grows with sessions, where nothing but their number differs between the cases.

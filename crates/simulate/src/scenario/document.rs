@@ -69,7 +69,12 @@ impl Document {
             ScenarioError::new(format!("{file}:{line}"), problem, "docs/SIMULATE.md lists the keys of a scenario")
         };
         let tables: Tables = toml::from_str(text).map_err(|error| at(&error))?;
-        let table: toml::Table = toml::from_str(text).map_err(|error| at(&error))?;
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| at(&error))?;
+        table.remove("cases");
+        if tables.cases.len() > MOST_CASES {
+            let problem = format!("there are {} of them", tables.cases.len());
+            return Err(ScenarioError::new(format!("{file}: cases"), problem, format!("give {MOST_CASES} at most")));
+        }
         let mut cases = Vec::new();
         for case in tables.cases {
             if let Some(name) = case.published.keys().find(|name| !PUBLISHED.contains(&name.as_str())) {
@@ -148,7 +153,6 @@ impl Document {
     /// The text with everything that was set, as it can be kept beside a result.
     pub fn text_of(&self, case: &Case) -> String {
         let mut table = self.table.clone();
-        table.remove("cases");
         for (key, value) in &case.set {
             // It was set before without an error.
             let _ = set(&mut table, key, value.clone());

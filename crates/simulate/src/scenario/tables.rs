@@ -12,6 +12,8 @@ use super::quantity::{Bandwidth, Size, Span};
 const MOST_SESSIONS: u32 = 1_000_000;
 const MOST_PAGES: u32 = 1 << 27;
 const MOST_REPLICATIONS: u32 = 26;
+/// Files in all, disks, or caps.
+const MOST_FILES: u64 = 1_000;
 /// A day.
 const LONGEST_NS: u64 = 86_400_000_000_000;
 /// Mean reads or changes of a request.
@@ -187,6 +189,12 @@ impl Tables {
         whole("log.writes_in_flight", self.log.writes_in_flight.into(), 10_000)?;
         whole("log.block_size", self.log.block_size.0, 1 << 30)?;
         whole("log.rate_limit", self.log.rate_limit.map_or(1, |rate| rate.0), 1 << 50)?;
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        whole("disks", count(self.disks.len()), MOST_FILES)?;
+        whole("caps", count(self.caps.len()).max(1), MOST_FILES)?;
+        let files = self.files.values().map(|file| count(file.count.unwrap_or(1)));
+        whole("files", files.fold(0, u64::saturating_add), MOST_FILES)?;
+        whole("run.warm_up", self.run.warm_up.0.max(1), LONGEST_NS)?;
         whole("run.duration", self.run.duration.0, LONGEST_NS)?;
         whole("run.replications", self.run.replications.into(), MOST_REPLICATIONS.into())?;
         let within = |key: &str, value: f64, (low, high): (f64, f64)| {

@@ -6,5 +6,5 @@ mod model;
 mod pool;
 mod replication;
 
-pub use model::simulate;
+pub use model::{simulate, simulate_until};
 pub use replication::{FileFigures, Replication, Resource, Shares};

@@ -76,21 +76,22 @@ struct Server<'a> {
     woken: Vec<u32>,
 }
 
+/// So many events are handled between two questions whether to stop: some milliseconds.
+const EVENTS_BETWEEN: u32 = 1 << 16;
+
 /// Runs a scenario with one seed.
 pub fn simulate(scenario: &Scenario, seed: u64) -> Replication {
     let mut server = Server::new(scenario, seed);
-    server.begin();
-    let warm_up = scenario.run.warm_up_ns;
-    server.run_until(warm_up);
-    server.take_counts();
-    let mut slots = Vec::new();
-    for slot in 1..=SLOTS {
-        server.run_until(warm_up + scenario.run.duration_ns * slot / SLOTS);
-        slots.push(server.take_counts());
-    }
-    let slot_s = scenario.run.duration_ns as f64 / SLOTS as f64 / SECOND as f64;
-    Replication::of(scenario, seed, &slots, slot_s, server.events.handled())
+    server.replicate(seed, || false).unwrap_or_else(|Stopped| unreachable!("nobody stops it"))
 }
+
+/// Runs a scenario with one seed unless it is stopped meanwhile: then there is none.
+pub fn simulate_until(scenario: &Scenario, seed: u64, is_stopped: impl Fn() -> bool) -> Option<Replication> {
+    Server::new(scenario, seed).replicate(seed, is_stopped).ok()
+}
+
+/// Somebody wants no result any more.
+struct Stopped;
 
 impl<'a> Server<'a> {
     fn new(scenario: &'a Scenario, seed: u64) -> Self {
@@ -131,9 +132,29 @@ impl<'a> Server<'a> {
         }
     }
 
-    fn run_until(&mut self, end: Nanos) {
-        while let Some(event) = self.events.next_before(end) {
-            self.handle(event);
+    fn replicate(&mut self, seed: u64, is_stopped: impl Fn() -> bool) -> Result<Replication, Stopped> {
+        self.begin();
+        let run = &self.scenario.run;
+        self.run_until(run.warm_up_ns, &is_stopped)?;
+        self.take_counts();
+        let mut slots = Vec::new();
+        for slot in 1..=SLOTS {
+            self.run_until(run.warm_up_ns + run.duration_ns * slot / SLOTS, &is_stopped)?;
+            slots.push(self.take_counts());
+        }
+        let slot_s = run.duration_ns as f64 / SLOTS as f64 / SECOND as f64;
+        Ok(Replication::of(self.scenario, seed, &slots, slot_s, self.events.handled()))
+    }
+
+    fn run_until(&mut self, end: Nanos, is_stopped: &impl Fn() -> bool) -> Result<(), Stopped> {
+        loop {
+            for _ in 0..EVENTS_BETWEEN {
+                let Some(event) = self.events.next_before(end) else { return Ok(()) };
+                self.handle(event);
+            }
+            if is_stopped() {
+                return Err(Stopped);
+            }
         }
     }
 
