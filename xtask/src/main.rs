@@ -3,6 +3,7 @@
 mod bars;
 mod baseline;
 mod child;
+mod commits;
 mod disks;
 mod fuzz;
 mod generators;
@@ -48,6 +49,8 @@ The tasks of the repository.
   cargo xtask bench disk [--pairs N] [--seconds S] [--folder FOLDER] [CASE...]
                                     `plimsoll disk` beside fio on the same file, in interleaved pairs: operations a second, CPU
                                     for each, response times; 1 if a bar is missed
+  cargo xtask bench commits [--pairs N] [--folder FOLDER]
+                                    durable writes of a disk beside the commits of PostgreSQL on it, in interleaved pairs
   cargo xtask fuzz [TARGET] [--inputs N] [--seed N] [--coverage | --planted]
                                     tries inputs that are made out of valid ones: 10^7 for parsers, 10^5 records on all faces
                                     if not said; 1 if there is a panic, more than 1 s for an input, or more than 256 MB;
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         ["check"] => tasks::check(),
         ["package", rest @ ..] => package::package(rest),
         ["bars", rest @ ..] => bars::bars(rest),
+        ["bench", "commits", rest @ ..] => commits::bench(rest),
         ["bench", "disk", rest @ ..] => disks::bench(rest),
         ["bench", rest @ ..] => baseline::bench(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),

@@ -86,7 +86,7 @@ pub fn execute<'a>(
                      renamed stays, as plimsoll does not know its new name"
                 ));
             }
-            remove_own(database, &workspace, interrupt)
+            remove_own(database, &workspace, interrupt, clock.as_ref())
         }),
         None => Ok(()),
     };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::{Database, Error, ErrorKind, Lease, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_measurement::units;
 
@@ -18,15 +19,25 @@ const RESERVE_BYTES: u64 = 16 << 20;
 /// How long a target may take to answer after an interrupt before it is left alone.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often a lease that still stands is tried again, and after which pause: five seconds in all.
+const LEASE_TRIES: u32 = 50;
+const LEASE_PAUSE: Duration = Duration::from_millis(100);
+
 /// Removes the run's own place, unless its server is not waited for any more. A lease that still stands on it is the server's, which has not noticed our end yet.
-pub fn remove_own(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
+pub fn remove_own(
+    database: &dyn Database,
+    workspace: &Workspace,
+    interrupt: &Interrupt,
+    clock: &dyn Clock,
+) -> Result<()> {
     let unwaited = || Error::new(ErrorKind::Lost, "the server was not waited for any longer");
     if interrupt.is_silent() {
         return Err(unwaited());
     }
     // A line that we broke ourselves is not the server's doing.
     let is_ours = |error: &Error| interrupt.is_over() && matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect);
-    remove_leaseless(database, workspace).map_err(|error| if is_ours(&error) { unwaited() } else { error })
+    remove_leaseless(database, workspace, interrupt, clock)
+        .map_err(|error| if is_ours(&error) { unwaited() } else { error })
 }
 
 /// Whether nothing of the run's own place is found at the end, as somebody moved, renamed or removed it.
@@ -35,9 +46,21 @@ pub(super) fn is_gone(database: &dyn Database, workspace: &Workspace, interrupt:
     !interrupt.is_silent() && database.workspaces().is_ok_and(|all| !is_there(all))
 }
 
-fn remove_leaseless(database: &dyn Database, workspace: &Workspace) -> Result<()> {
-    if database.remove(workspace)? || !database.workspaces()?.iter().any(|status| status.workspace == *workspace) {
-        return Ok(());
+/// Somebody else who removes the place, or looks whether it can be removed, has its lease meanwhile: that passes.
+fn remove_leaseless(
+    database: &dyn Database,
+    workspace: &Workspace,
+    interrupt: &Interrupt,
+    clock: &dyn Clock,
+) -> Result<()> {
+    for _ in 0..LEASE_TRIES {
+        if database.remove(workspace)? || !database.workspaces()?.iter().any(|status| status.workspace == *workspace) {
+            return Ok(());
+        }
+        if interrupt.is_over() {
+            break;
+        }
+        clock.sleep(LEASE_PAUSE);
     }
     Err(Error::new(ErrorKind::Busy, "its lease still stands"))
 }

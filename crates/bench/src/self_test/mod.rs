@@ -173,8 +173,9 @@ fn in_workspace(course: &mut Course<'_>, sender: Option<&mut Sender>) -> Result<
         return Ok(vec!["what was made at the target could not be removed; 'plimsoll clean' does it later".to_owned()]);
     }
     let start = course.clock.now();
-    let interrupt = course.interrupt;
-    let removed = [&workspace, &another].into_iter().try_for_each(|place| remove_own(database, place, interrupt));
+    let (interrupt, clock) = (course.interrupt, course.clock);
+    let remove = |place: &Workspace| remove_own(database, place, interrupt, clock);
+    let removed = [&workspace, &another].into_iter().try_for_each(remove);
     let check = Check { ms: Some(course.ms_since(start)), ..check };
     match removed {
         Ok(()) => {

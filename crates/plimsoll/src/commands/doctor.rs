@@ -44,7 +44,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         let mut findings = Findings::default();
         // Whatever is asked from here on ends soon after an interrupt.
         let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
-        let outcome = findings.target(database.as_ref(), &interrupt);
+        let outcome = findings.target(database.as_ref(), &interrupt, clock.as_ref());
         drop(pulse);
         printer.result(&format!("\n{}\n{}", target.display(), findings.text()));
         // What is missing has a line already.
@@ -172,7 +172,7 @@ impl Findings {
         self.line(enough, "temporary files", &detail.unwrap_or_default(), "less than 1 GB: the demo needs that much");
     }
 
-    fn target(&mut self, database: &dyn Database, interrupt: &Interrupt) -> Result<()> {
+    fn target(&mut self, database: &dyn Database, interrupt: &Interrupt, clock: &dyn Clock) -> Result<()> {
         let description = database.description();
         self.line(true, "server", &format!("{} {}", description.engine, description.version), "");
         if let Some(server) = self.lines.last_mut() {
@@ -200,7 +200,7 @@ impl Findings {
         let detail = format!("{} without a lease, {} in use{more}", leftovers.len(), in_use.len());
         self.line(true, "workspaces", &detail, "");
         let capabilities = database.capabilities();
-        let tried = try_workspace(database, interrupt);
+        let tried = try_workspace(database, interrupt, clock);
         let met = tried.as_ref().map_or(&[][..], |tried| &tried.met);
         for capability in &capabilities {
             self.capability(capability, met);
@@ -250,7 +250,7 @@ struct Tried {
 }
 
 /// The proof that runs are possible: makes a workspace, and removes it again. What stays after an interrupt is owed.
-fn try_workspace(database: &dyn Database, interrupt: &Interrupt) -> Result<Tried> {
+fn try_workspace(database: &dyn Database, interrupt: &Interrupt, clock: &dyn Clock) -> Result<Tried> {
     interrupt.check()?;
     let workspace = Workspace::run(&uuid::Uuid::now_v7().simple().to_string())?;
     let owed = format!("what was made at the target ({workspace}) is not removed; 'plimsoll clean' does it later");
@@ -262,7 +262,7 @@ fn try_workspace(database: &dyn Database, interrupt: &Interrupt) -> Result<Tried
     if let Some(lease) = lease {
         give_back(lease, is_silent);
     }
-    remove_own(database, &workspace, interrupt)?;
+    remove_own(database, &workspace, interrupt, clock)?;
     interrupt.owe(None);
     tried
 }
