@@ -20,6 +20,8 @@ const SCALE: u32 = 10;
 const TABLES: u32 = 8;
 const ROWS: u32 = 125_000;
 const SESSIONS: u32 = 8;
+/// So many that a thread each is dear.
+const MANY: u32 = 1_000;
 /// Requests a second where the start lag is compared.
 const LAG_RATE: u32 = 1_000;
 
@@ -47,6 +49,7 @@ pub(crate) struct Setting {
 /// Whom we are compared with, in what, and what is to be reached.
 struct Case {
     title: &'static str,
+    sessions: u32,
     example: &'static str,
     parameters: &'static [&'static str],
     theirs: fn(&Setting) -> Result<Figures, String>,
@@ -59,22 +62,25 @@ struct Case {
 const CASES: &[Case] = &[
     Case {
         title: "`pgbench -S -M prepared -c 8 -j 1`",
+        sessions: SESSIONS,
         example: "pgbench-select.toml",
         parameters: &["scale=10"],
-        theirs: |setting| pgbench(setting, &["-j", "1"]),
+        theirs: |setting| pgbench(setting, SESSIONS, &["-j", "1"]),
         cpu_bar: Some(0.95),
         lag_bar: None,
     },
     Case {
         title: "`pgbench -S -M prepared -c 8 -j 8`",
+        sessions: SESSIONS,
         example: "pgbench-select.toml",
         parameters: &["scale=10"],
-        theirs: |setting| pgbench(setting, &["-j", "8"]),
+        theirs: |setting| pgbench(setting, SESSIONS, &["-j", "8"]),
         cpu_bar: Some(0.85),
         lag_bar: None,
     },
     Case {
         title: "`sysbench oltp_point_select --rand-type=uniform --tables=8 --threads=8`",
+        sessions: SESSIONS,
         example: "sysbench-point-select.toml",
         parameters: &["table_size=125000"],
         theirs: sysbench,
@@ -83,26 +89,37 @@ const CASES: &[Case] = &[
     },
     Case {
         title: "`pgbench -R 5000 -S -M prepared -c 8 -j 1`",
+        sessions: SESSIONS,
         example: "pgbench-select.toml",
         parameters: &["scale=10", "rate=5000", "arrivals=poisson"],
-        theirs: |setting| pgbench(setting, &["-j", "1", "-R", "5000"]),
+        theirs: |setting| pgbench(setting, SESSIONS, &["-j", "1", "-R", "5000"]),
         cpu_bar: Some(0.75),
         lag_bar: None,
     },
     Case {
         title: "`pgbench -R 1000 -S -M prepared -c 8 -j 1 -l`, ours at a constant rate",
+        sessions: SESSIONS,
         example: "pgbench-select.toml",
         parameters: &["scale=10", "rate=1000"],
-        theirs: |setting| pgbench(setting, &["-j", "1", "-R", "1000", "-l"]),
+        theirs: |setting| pgbench(setting, SESSIONS, &["-j", "1", "-R", "1000", "-l"]),
         cpu_bar: None,
         lag_bar: Some(0.5),
+    },
+    Case {
+        title: "`pgbench -R 8000 -S -M prepared -c 1000 -j 2`",
+        sessions: MANY,
+        example: "pgbench-select.toml",
+        parameters: &["scale=10", "rate=8000", "arrivals=poisson"],
+        theirs: |setting| pgbench(setting, MANY, &["-j", "2", "-R", "8000"]),
+        cpu_bar: Some(0.9),
+        lag_bar: None,
     },
 ];
 
 /// Compares, and writes the table where that is wanted.
 pub fn compare(arguments: &[&str]) -> Outcome {
-    let Some((pairs, seconds, write)) = parse(arguments) else {
-        complain("cargo xtask compare-generators [--pairs N] [--seconds S] [--write]");
+    let Some((pairs, seconds, write, only)) = parse(arguments) else {
+        complain("cargo xtask compare-generators [--pairs N] [--seconds S] [--write] [--only TEXT]");
         return Err(tasks::USAGE);
     };
     tasks::provide_postgresql()?;
@@ -114,7 +131,7 @@ pub fn compare(arguments: &[&str]) -> Outcome {
     };
     let setting = prepare(program, seconds).map_err(said)?;
     let mut rows = Vec::new();
-    for case in CASES {
+    for case in CASES.iter().filter(|case| case.title.contains(only)) {
         rows.push(pairs_of(&setting, case, pairs).map_err(said)?);
     }
     let table = document(&rows, pairs, seconds);
@@ -126,18 +143,20 @@ pub fn compare(arguments: &[&str]) -> Outcome {
     Ok(())
 }
 
-fn parse(arguments: &[&str]) -> Option<(u32, u32, bool)> {
-    let (mut pairs, mut seconds, mut write) = (10, 10, false);
+fn parse<'a>(arguments: &[&'a str]) -> Option<(u32, u32, bool, &'a str)> {
+    let (mut pairs, mut seconds, mut write, mut only) = (10, 10, false, "");
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         match *word {
             "--pairs" => pairs = rest.next()?.parse().ok().filter(|pairs| *pairs > 1)?,
             "--seconds" => seconds = rest.next()?.parse().ok().filter(|seconds| *seconds > 0)?,
             "--write" => write = true,
+            "--only" => only = rest.next()?,
             _ => return None,
         }
     }
-    Some((pairs, seconds, write))
+    // A table of some cases would take the place of that of all.
+    (!write || only.is_empty()).then_some((pairs, seconds, write, only))
 }
 
 /// A server that lets everybody in and gives no guarantees, with the tables of both.
@@ -146,6 +165,7 @@ pub(crate) fn prepare(program: std::path::PathBuf, seconds: u32) -> Result<Setti
     let server = Postgres::builder()
         .shared_buffers_mb(1024)
         .setting("autovacuum", "off")
+        .setting("max_connections", &(MANY + 100).to_string())
         .trusting(true)
         .start()
         .map_err(|error| said(&error))?;
@@ -173,10 +193,10 @@ impl Setting {
     }
 }
 
-fn pgbench(setting: &Setting, more: &[&str]) -> Result<Figures, String> {
+fn pgbench(setting: &Setting, sessions: u32, more: &[&str]) -> Result<Figures, String> {
     let seconds = setting.seconds.to_string();
     let mut command = setting.client("pgbench");
-    command.args(["-S", "-M", "prepared", "-n", "-c", &SESSIONS.to_string(), "-T", &seconds]).args(more);
+    command.args(["-S", "-M", "prepared", "-n", "-c", &sessions.to_string(), "-T", &seconds]).args(more);
     let ended = measured(&mut command)?;
     let count = number_after(&ended.output, "number of transactions actually processed:")?;
     Ok(Figures {
@@ -230,7 +250,7 @@ fn number_after(text: &str, words: &str) -> Result<f64, String> {
 
 fn plimsoll(setting: &Setting, case: &Case) -> Result<Figures, String> {
     let mut parameters: Vec<String> = case.parameters.iter().map(|&parameter| parameter.to_owned()).collect();
-    parameters.extend([format!("sessions={SESSIONS}"), format!("duration={}s", setting.seconds)]);
+    parameters.extend([format!("sessions={}", case.sessions), format!("duration={}s", setting.seconds)]);
     let ended = measured(&mut setting.ours.command(&tasks::root(), case.example, &parameters))?;
     let record = record(&ended.output)?;
     let count = answered(&record) as f64;
@@ -331,7 +351,7 @@ mod tests {
 
     #[test]
     fn arguments_are_read() {
-        assert_eq!(parse(&["--pairs", "12", "--write"]), Some((12, 10, true)));
+        assert_eq!(parse(&["--pairs", "12", "--write"]), Some((12, 10, true, "")));
         assert!(parse(&["--pairs", "1"]).is_none() && parse(&["--seconds"]).is_none() && parse(&["x"]).is_none());
     }
 }

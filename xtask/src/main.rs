@@ -56,7 +56,7 @@ The tasks of the repository.
                                     if not said; 1 if there is a panic, more than 1 s for an input, or more than 256 MB;
                                     --coverage says which lines of a target few inputs reach, by valgrind;
                                     --planted puts known faults into a copy of the sources and has them found
-  cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
+  cargo xtask compare-generators [--pairs N] [--seconds S] [--write] [--only TEXT]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md
   cargo xtask sessions              memory of a session, with 2,000 of them on a stub and 200 on a real server

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_bench::run::place::remove_own;
-use plimsoll_clock::RealClock;
+use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_engine::{ClaimMode, Credentials, Database, Engine as _, Target, Workspace};
 use plimsoll_sqlite::Sqlite;
 
@@ -28,7 +28,7 @@ fn a_lease_that_passes_does_not_keep_the_place() {
     let (interrupt, clock) = (Interrupt::default(), RealClock::new());
     thread::scope(|scope| {
         scope.spawn(move || {
-            thread::sleep(Duration::from_millis(150));
+            RealClock::new().sleep(Duration::from_millis(150));
             drop(lease);
         });
         remove_own(database.as_ref(), &workspace, &interrupt, &clock).unwrap();

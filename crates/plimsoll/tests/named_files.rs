@@ -89,6 +89,17 @@ fn a_store_is_for_its_owner_alone() {
         let path = format!("{}{part}", scene.store().display());
         scene.say(&["report", "latest", "--csv", &path]).failed(2, &["is a part of the SQLite database"]);
     }
+    // Nor does one that a link leads to.
+    std::fs::write(scene.path("data.db-wal"), "what was kept last").unwrap();
+    std::os::unix::fs::symlink(scene.path("data.db-wal"), scene.path("page.html")).unwrap();
+    for option in ["--html", "--csv", "--markdown"] {
+        let path = scene.path("page.html").display().to_string();
+        scene.say(&["report", "latest", option, &path]).failed(2, &["is a part of the SQLite database"]);
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("data.db-wal")).unwrap(), "what was kept last");
+    std::os::unix::fs::symlink("loop", scene.path("loop")).unwrap();
+    let path = scene.path("loop").display().to_string();
+    scene.say(&["report", "latest", "--html", &path]).failed(2, &["loop"]);
     assert_eq!(scene.say(&["runs"]).code, 0);
     // A link that leads nowhere yet leads to a store for its owner.
     std::os::unix::fs::symlink(scene.path("elsewhere.db"), scene.path("later.db")).unwrap();

@@ -25,7 +25,7 @@ use super::error::Errors;
 use super::login::{self, Login};
 use super::password;
 use super::product::Product;
-use super::statements::fill;
+use super::statements::{fill, text};
 use super::url::Location;
 use super::wire_connection::WireConnection;
 
@@ -111,9 +111,11 @@ impl Connector {
         })
     }
 
-    /// A connection to the database of the URL, or to none.
+    /// A connection to the database of the URL, or to none, that asks.
     pub(super) fn connect(&self, name: &str) -> Result<Connection> {
-        self.connect_to(self.database.as_deref(), name, self.timeout)
+        let mut connection = self.connect_to(self.database.as_deref(), name, self.timeout)?;
+        connection.set(text("settings of a session that reads"))?;
+        Ok(connection)
     }
 
     /// A connection to no database. Filters of replication go by the database that a session is in: in that of the URL, what is done to one of

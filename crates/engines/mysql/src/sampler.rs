@@ -66,7 +66,7 @@ impl ServerSampler {
             let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
             connection.link.set_timeout(Some(PATIENCE));
             // A server that ends idle sessions within the second would be connected to anew each time.
-            connection.set(text("settings of a sampler"))?;
+            connection.set(text("settings of a session that reads"))?;
             self.connection = Some(connection);
             self.sees_files = self.ask(text("files"))?.is_ok_and(|rows| !rows.is_empty());
             self.sees_transactions = self.ask(text("transactions"))?.is_ok();

@@ -98,9 +98,9 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
         return Ok(());
     }
     let failed = |error: &std::io::Error| Failure::writing(path, error);
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let target = resolved(path)?;
     let there = target.metadata().ok();
-    spare_database(path)?;
+    spare_database(&target)?;
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         let mut file = as_it_is(&target).map_err(|error| failed(&error))?;
         return file.write_all(text.as_bytes()).map_err(|error| failed(&error));
@@ -114,6 +114,14 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     file.persist(&target).map_err(|error| failed(&error.error))?;
     printer.remark(&format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// Where links lead. What is not there is made where it is named.
+fn resolved(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize().or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(path.to_owned()),
+        _ => Err(Failure::writing(path, &error)),
+    })
 }
 
 /// Fails if an SQLite database is there: nobody means to put a report in place of the result store, or of a target.
@@ -160,6 +168,7 @@ pub fn try_path(path: &Path) -> Result<(), Failure> {
     if special {
         return Ok(());
     }
+    let path = &*resolved(path)?;
     spare_database(path)?;
     if path.is_dir() {
         return Err(Failure::usage(format!("{} is a folder", path.display())).hint("name a file in it"));

@@ -7,6 +7,7 @@ mod postgres;
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -84,6 +85,15 @@ impl Drop for Busy {
             thread::sleep(Duration::from_millis(50));
         }
         let _ = thread.join();
+    }
+}
+
+/// Ends what works beside a test, also where the test fails.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,6 @@
 //! MariaDB, or MySQL where tests run on it.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::{Credentials, Engine as _, ErrorKind, Secret, Target};
 use plimsoll_measurement::reading::growth;
@@ -124,21 +123,21 @@ fn sessions_in_the_queue_of_a_pool_of_threads_wait_for_workers() {
     let database = open(&server);
     let (_lease, sessions) = sessions::<6>(&*database, "sampledpool");
     let mut sampler = sampler_of(&*database);
-    let is_over = AtomicBool::new(false);
+    let is_over = &AtomicBool::new(false);
     thread::scope(|scope| {
         for mut session in sessions {
-            let is_over = &is_over;
             scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
                     session.execute("DO BENCHMARK(20000, MD5('a'))", &[]).unwrap();
                 }
             });
         }
+        let stops = Stops(is_over);
         let readings = until(&mut *sampler, "a queue", |readings| {
             value(readings, Counter::SessionsWaitingForWorkers).is_some_and(|sessions| sessions >= 2.0)
         });
         let seen = sampler.seen();
-        is_over.store(true, Ordering::Relaxed);
+        drop(stops);
         let queued = value(&readings, Counter::SessionsWaitingForWorkers);
         assert_eq!(seen.iter().find(|(wait, _)| wait == "queue of the thread pool").map(|(_, count)| *count), queued);
     });
@@ -297,6 +296,59 @@ fn times_are_there_where_the_performance_schema_is() {
         value(&readings, Counter::DataReadStallSeconds).is_none() && value(&readings, Counter::DataReads) > Some(0.0)
     );
     assert!(sampler.views().unwrap().waits.is_empty());
+}
+
+/// What grows while somebody inserts can't be asked for twice in one moment, so each of our figures lies between two of the server's own.
+#[test]
+fn views_lie_between_two_of_the_servers_own_counts() {
+    const FILES: &str = "SELECT SUM(COUNT_READ), SUM(SUM_NUMBER_OF_BYTES_READ), SUM(COUNT_WRITE), SUM(SUM_NUMBER_OF_BYTES_WRITE) FROM \
+                         performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', \
+                         'wait/io/file/innodb/innodb_dblwr_file')";
+    const WAITS: &str = "SELECT COUNT_STAR, SUM_TIMER_WAIT DIV 1 FROM performance_schema.events_waits_summary_global_by_event_name WHERE \
+                         EVENT_NAME = 'wait/io/file/innodb/innodb_data_file'";
+    let server = MariaDb::builder().buffer_pool_mb(16).setting("performance_schema", "ON").start().unwrap();
+    let database = open(&server);
+    let mut sampler = sampler_of(&*database);
+    let (_lease, [mut session]) = sessions(&*database, "sampledviews");
+    fill(&mut *session, 2_000);
+    let counts = |sql: &str| -> Vec<f64> {
+        let row = server.sql(sql).unwrap();
+        row.split_whitespace().map(|count| count.parse().unwrap()).collect()
+    };
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let busy = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                session.execute("UPDATE t SET b = repeat('y', 500) WHERE a % 97 = 0", &[]).unwrap();
+                session.execute("SELECT sum(length(b)) FROM t", &[]).unwrap();
+            }
+        });
+        let stops = Stops(&is_over);
+        let start = counts(FILES);
+        for _ in 0..5 {
+            let before = [counts(FILES), counts(WAITS)].concat();
+            let views = sampler.views().unwrap();
+            let after = [counts(FILES), counts(WAITS)].concat();
+            let data: Vec<&FileRow> = views.files.iter().filter(|file| file.kind == "data").collect();
+            let sum = |of: fn(&FileRow) -> Option<u64>| data.iter().filter_map(|file| of(file)).sum::<u64>() as f64;
+            let wait = views.waits.iter().find(|wait| wait.name == "io/file/innodb/innodb_data_file").unwrap();
+            let ours = [
+                sum(|file| file.reads),
+                sum(|file| file.read_bytes),
+                sum(|file| file.writes),
+                sum(|file| file.write_bytes),
+                wait.count as f64,
+                wait.seconds * 1e12,
+            ];
+            for ((ours, before), after) in ours.iter().zip(&before).zip(&after) {
+                // A picosecond more or less is lost on the way to seconds.
+                assert!(*before <= ours + ours * 1e-9 && *ours <= after + after * 1e-9, "{views:?} {before} {after}");
+            }
+        }
+        drop(stops);
+        busy.join().unwrap();
+        assert!(counts(FILES).iter().zip(&start).all(|(end, start)| end > start), "nothing grew");
+    });
 }
 
 #[test]

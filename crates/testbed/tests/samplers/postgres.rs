@@ -191,6 +191,62 @@ fn counters_grow_by_what_was_done_and_not_by_looking() {
     assert!(files.iter().any(|file| file.name == "WAL writes" && file.write_bytes.unwrap() > 10_000_000));
 }
 
+/// What grows while somebody inserts can't be asked for twice in one moment, so each of our figures lies between two of the server's own.
+#[test]
+fn views_lie_between_two_of_the_servers_own_counts() {
+    let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    let database = open_as(&server.socket_url("postgres"), None);
+    let mut sampler = sampler_of(&*database);
+    let (_lease, [mut session]) = sessions(&*database, "sampledviews");
+    let version: u32 = server.psql("SHOW server_version_num").unwrap().trim().parse().unwrap();
+    // Version 18 moved the first two, and 17 moved the third.
+    let log = if version >= 180_000 {
+        "SELECT sum(writes), sum(write_bytes) FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'"
+    } else {
+        "SELECT wal_write, wal_bytes FROM pg_stat_wal"
+    };
+    let pages = if version >= 170_000 {
+        "SELECT buffers_written FROM pg_stat_checkpointer"
+    } else {
+        "SELECT buffers_checkpoint FROM pg_stat_bgwriter"
+    };
+    let counts = || -> Vec<u64> {
+        let rows = [log, pages].map(|sql| server.psql(sql).unwrap());
+        rows.join("|").split(['|', '\n']).filter_map(|count| count.trim().parse().ok()).collect()
+    };
+    session.execute("CREATE TABLE t (a int, b text)", &[]).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let busy = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                session
+                    .execute("INSERT INTO t SELECT a, repeat('x', 100) FROM generate_series(1, 2000) a", &[])
+                    .unwrap();
+                session.execute("CHECKPOINT", &[]).unwrap();
+            }
+        });
+        let stops = Stops(&is_over);
+        let start = counts();
+        assert_eq!(start.len(), 3, "{start:?}");
+        let mut grown = false;
+        while !grown {
+            let before = counts();
+            let files = sampler.views().unwrap().files;
+            let after = counts();
+            let file = |name: &str| files.iter().find(|file| file.name == name).unwrap();
+            let (log, pages) = (file("WAL writes"), file("data files by checkpoints"));
+            let ours = [log.writes, log.write_bytes, pages.writes].map(Option::unwrap);
+            for ((ours, before), after) in ours.iter().zip(&before).zip(&after) {
+                assert!(before <= ours && ours <= after, "{files:?} {before:?} {after:?}");
+            }
+            // Counts of a session come when it has been idle or has worked for a second.
+            grown = after.iter().zip(&start).all(|(end, start)| end > start);
+        }
+        drop(stops);
+        busy.join().unwrap();
+    });
+}
+
 #[test]
 fn times_are_there_where_the_server_takes_them() {
     let server =
