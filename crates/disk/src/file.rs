@@ -313,9 +313,11 @@ fn guard_space(wanted: &FileSpec, reclaimed: u64) -> Result<()> {
     if needed <= free {
         return Ok(());
     }
-    let [size, free, folder] = [format_bytes(wanted.bytes), format_bytes(free), wanted.folder.display().to_string()];
-    Err(Error::new(ErrorKind::Safety, format!("a test file of {size} does not fit: {free} are free at {folder}"))
-        .hint("free some space, or ask for a smaller file with --size"))
+    let [size, free, kept] = [wanted.bytes, free, LEFT_FREE_BYTES].map(format_bytes);
+    let folder = wanted.folder.display();
+    let message =
+        format!("a test file of {size} does not fit: {free} are free at {folder}, and {kept} of them stay so");
+    Err(Error::new(ErrorKind::Safety, message).hint("free some space, or ask for a smaller file with --size"))
 }
 
 fn no_direct(path: &Path) -> Error {

@@ -118,12 +118,18 @@ fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
 /// The server was stopped, as by a signal or a debugger, while nobody was answered: no limit of its own held it back then.
 fn stopped(model: &Model<'_>) -> Option<String> {
     let whole = Means::plain(model.means.stretch());
-    let seen = whole.seen_in_silence(&["server_stopped"]).filter(|percent| *percent >= STOPPED_PERCENT)?;
-    let silent = whole.silent_percent()?;
-    Some(format!(
-        "in silences, {silent:.0} % of the time, {seen:.0} % of the server's processes were stopped, as by SIGSTOP or a debugger"
-    ))
+    let found = "of the looks found the server or processes of it stopped, as by SIGSTOP or a debugger";
+    let in_silence = whole.seen_in_silence(&["server_stopped"]).filter(|percent| *percent >= STOPPED_PERCENT);
+    if let Some((seen, silent)) = in_silence.zip(whole.silent_percent()) {
+        return Some(format!("in silences, {silent:.0} % of the time, {seen:.0} % {found}"));
+    }
+    // Where not all are stopped at once there need be no silence.
+    let seen = whole.column("server_stopped").filter(|percent| *percent >= OFTEN_STOPPED_PERCENT)?;
+    Some(format!("{seen:.0} % {found}"))
 }
+
+/// Part of the looks, in percent, from which on stopped processes are no accident.
+const OFTEN_STOPPED_PERCENT: f64 = 10.0;
 
 /// Processes of the server that are stopped in a silence, in percent, so that it is the stop's.
 const STOPPED_PERCENT: f64 = 50.0;

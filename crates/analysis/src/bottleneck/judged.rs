@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::{Ceiling, Gain};
 
-use super::rules::{CPU, FASTER_CORES, Rule};
+use super::rules::{CPU, FASTER_CORES, Rule, Station};
 use crate::maximum::Maximum;
 
 /// What is known of a stretch of time beside its samples.
@@ -61,6 +61,11 @@ pub struct Judged {
     pub evidence: Vec<String>,
     /// What the first of those that are named would do if it were used to the full, where it wasn't.
     pub maximum: Option<Maximum>,
+    /// Sessions that slept as their statements requested, where that held the rate back more than any limit.
+    pub asleep: Option<f64>,
+    /// Whether sessions wait for locks of each other first of all: what a holder waits for meanwhile counts for all of them, and no gain that is
+    /// computed by itself is true.
+    pub in_locks: bool,
     /// How much higher the rate would be with faster cores where more of them would not do, in percent, if that is worth a word.
     pub faster_cores: Option<f64>,
 }
@@ -68,7 +73,17 @@ pub struct Judged {
 impl Judged {
     pub(super) fn abstain(reason: &str, remedy: &'static str) -> Self {
         let (abstained, remedy, evidence) = (Some(reason.to_owned()), Some(remedy), Vec::new());
-        Self { found: Vec::new(), named: 0, abstained, remedy, evidence, maximum: None, faster_cores: None }
+        Self {
+            found: Vec::new(),
+            named: 0,
+            abstained,
+            remedy,
+            evidence,
+            maximum: None,
+            asleep: None,
+            in_locks: false,
+            faster_cores: None,
+        }
     }
 
     /// The names of those that bound; `None` if there is not enough evidence.
@@ -85,7 +100,11 @@ impl Judged {
 
     /// What each limit would bring, the highest first.
     pub fn gains(&self) -> Vec<Gain> {
-        let of_limits = self.found.iter().map(|found| (found.rule.limit, found.lift, found.gain_percent));
+        let is_in_locks = |found: &&Found| {
+            self.in_locks && matches!(found.rule.station(), Some(Station::Cpu | Station::Data | Station::Log))
+        };
+        let of_limits = self.found.iter().filter(|found| !is_in_locks(found));
+        let of_limits = of_limits.map(|found| (found.rule.limit, found.lift, found.gain_percent));
         let of_cores = self.faster_cores.map(|gain| (CPU, FASTER_CORES, gain));
         let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| is_shown(*gain)).collect();
         all.sort_by(|a, b| b.2.total_cmp(&a.2));

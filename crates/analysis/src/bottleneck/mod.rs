@@ -24,7 +24,7 @@ use plimsoll_measurement::Ceiling;
 pub use judged::{Found, Judged, Load, Used};
 use means::{Means, Segment};
 use model::Model;
-use rules::{NAMED_PERCENT, RULES, Station};
+use rules::{LOCK_LIMIT, MORE, NAMED_PERCENT, RULES, Station};
 use usage::highest;
 
 /// Judges a stretch of time.
@@ -54,7 +54,16 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
-    let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= least).count() };
+    // Nor is it what one would change where sessions sleep for most of the time because they are told to.
+    let asleep = means.column("sleeping").filter(|asleep| {
+        let less = model.less_elsewhere(asleep * (1.0 - 1.0 / MORE));
+        !all_done && *asleep >= load.sessions / 2.0 && found.first().is_none_or(|first| first.gain_percent < less)
+    });
+    let named = if all_done || asleep.is_some() {
+        0
+    } else {
+        found.iter().take_while(|found| found.gain_percent >= least).count()
+    };
     if all_done {
         // More of anything would bring nothing: no more is asked for.
         for found in &mut found {
@@ -62,12 +71,16 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
         }
     }
     let (named, open) = doubt::certain(&model, &found, named);
-    let doubt = if all_done { None } else { doubt::of(&model, &found, named) };
+    let doubt = if all_done || asleep.is_some() { None } else { doubt::of(&model, &found, named) };
     let (abstained, remedy) = doubt.map(|doubt| (doubt.reason, doubt.remedy)).unzip();
     let maximum = model.maximum(&found[..named]);
     let names_cpu = found[..named].iter().any(|found| found.rule.station() == Some(Station::Cpu));
     let faster_cores = model.with_faster_cores().filter(|gain| !all_done && !names_cpu && *gain >= NAMED_PERCENT);
-    let mut judged = Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, faster_cores };
+    let in_locks = found[..named].first().is_some_and(|first| first.rule.limit == LOCK_LIMIT)
+        && model.blocked().is_none_or(|(blocked, waiting)| blocked < waiting / 2.0);
+    let faster_cores = faster_cores.filter(|_| !in_locks);
+    let mut judged =
+        Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, asleep, in_locks, faster_cores };
     judged.evidence = match judged.abstained {
         None => words::evidence(&model, &judged, all_done).into_iter().chain(open).collect(),
         Some(_) => words::known(&model, &judged.found),

@@ -35,7 +35,9 @@ pub(super) fn sessions(means: &Means<'_>, load: &Load, rate: f64) -> Option<f64>
     let client = load.client? * load.sessions + means.column("client_cpu_queue").unwrap_or(0.0);
     let outside = busy - computing - inside - client;
     // Where the server's own list shows sessions at work that nobody sees working, the rest may be the same.
-    let is_doubtful = unnamed(means).is_some_and(|sessions| sessions >= MOST_UNNAMED * outside);
+    // And between two looks at the queue of a pool of threads it is longer or shorter than it was seen.
+    let in_pool = means.column("waiting_for_worker").unwrap_or(0.0);
+    let is_doubtful = unnamed(means).unwrap_or(0.0).max(in_pool) >= MOST_UNNAMED * outside;
     (outside >= HAND_OVER * rate && !is_doubtful).then_some(outside)
 }
 

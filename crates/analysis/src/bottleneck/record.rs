@@ -188,10 +188,13 @@ fn need(client: &Client, repetition: &str, place: usize) -> Option<f64> {
     own.map(|need| need.busy_percent).or(client.busy_percent).map(|percent| percent / 100.0)
 }
 
-/// Sessions that waited for an answer, on average: the sum of all response times by the time that passed, which is Little's law.
+/// Sessions that waited for an answer, on average: the sum of all response times by the time that passed, which is Little's law. Between two
+/// attempts of a request that failed our client waits, and no answer is under way.
 fn busy(phase: &Phase) -> Option<f64> {
     let times = phase.times_uncorrected.as_ref().unwrap_or(&phase.times);
-    (times.count > 0 && phase.seconds > 0.0).then(|| times.sum_us / 1e6 / phase.seconds)
+    let between = phase.times_without_waits.as_ref().map_or(0.0, |without| phase.times.sum_us - without.sum_us);
+    let waited_us = times.sum_us - between.max(0.0);
+    (times.count > 0 && phase.seconds > 0.0).then(|| waited_us.max(0.0) / 1e6 / phase.seconds)
 }
 
 /// A stretch without its beginning.
@@ -233,7 +236,7 @@ const MOST_SECONDS: f64 = 1e7;
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::{Ceiling, ClientPhase, Point, SampleColumn, Samples};
+    use plimsoll_measurement::{Ceiling, ClientPhase, LatencyHistogramData, Point, SampleColumn, Samples};
 
     use super::*;
 
@@ -259,6 +262,15 @@ mod tests {
             ceilings.iter().map(|(resource, value)| Ceiling::new(resource, *value, "the test").unwrap()).collect();
         record.repetitions = vec![repetition];
         record
+    }
+
+    #[test]
+    fn between_two_attempts_no_answer_is_under_way() {
+        let times = |sum_us: f64| LatencyHistogramData { count: 100, sum_us, ..LatencyHistogramData::default() };
+        let phase = Phase { seconds: 10.0, times: times(80e6), ..Phase::default() };
+        assert_eq!(busy(&phase), Some(8.0));
+        let again = Phase { times_without_waits: Some(times(30e6)), ..phase };
+        assert_eq!(busy(&again), Some(3.0));
     }
 
     #[test]

@@ -299,16 +299,21 @@ pub struct Locks {
 }
 
 /// Kinds of locks by PostgreSQL's waits and by the states of MySQL and MariaDB. Row locks have no state there: the sampler names them.
-pub const LOCKS: [Locks; 5] = [
+pub const LOCKS: [Locks; 6] = [
     Locks {
         waits: &["Lock/tuple", "Lock/transactionid", "Lock/spectoken", "InnoDB row lock"],
         words: "locks of rows",
         lift: "the same locks spread over 100 times as many rows",
     },
     Locks {
-        waits: &["Lock/relation", "Lock/extend", "Waiting for table", "Table lock", "System lock"],
+        waits: &["Lock/relation", "Waiting for table", "Table lock", "System lock"],
         words: "locks of whole tables",
         lift: "statements that lock no whole table",
+    },
+    Locks {
+        waits: &["Lock/extend"],
+        words: "the lock under which one session at a time makes a table's file longer",
+        lift: "new pages spread over several tables or partitions, or made in less time",
     },
     Locks {
         waits: &["Lock/object", "Waiting for schema"],

@@ -682,8 +682,44 @@ fn a_server_that_was_stopped_is_said() {
     let reason = judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0)).abstained.unwrap();
     assert_eq!(
         reason,
-        "in silences, 40 % of the time, 100 % of the server's processes were stopped, as by SIGSTOP or a debugger"
+        "in silences, 40 % of the time, 100 % of the looks found the server or processes of it stopped, as by SIGSTOP or a debugger"
     );
+}
+
+/// Where only the processes of sessions are stopped, and not at the same time, nothing is silent, and the time looks like the network's.
+#[test]
+fn processes_that_are_stopped_at_times_are_said() {
+    let of = |stopped: f64| {
+        let columns = [("server_stopped", stopped), ("on_cpu", 0.3), ("server_cpu", 0.3), ("waiting_for_client", 4.0)];
+        judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY).abstained
+    };
+    let said = "71 % of the looks found the server or processes of it stopped, as by SIGSTOP or a debugger";
+    assert_eq!(of(71.0).as_deref(), Some(said));
+    assert!(of(1.0).is_none_or(|other| !other.contains("stopped")));
+}
+
+#[test]
+fn sessions_that_sleep_as_they_are_told_are_the_answer_before_a_limit_that_brings_less() {
+    let columns = [("sleeping", 5.15), ("waiting_for_log_write", 1.4), ("on_cpu", 0.2)];
+    let found = judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY);
+    assert_eq!(found.limits(), Some(Vec::new()), "{found:?}");
+    assert_eq!(found.evidence[0], "5.15 of 8 sessions slept, as their statements requested");
+    assert!(found.evidence.iter().all(|sentence| !sentence.contains("raising any known limit")), "{found:?}");
+    // Who sleeps less has a limit.
+    let columns = [("sleeping", 1.0), ("waiting_for_log_write", 6.0), ("on_cpu", 0.2)];
+    let found = judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY);
+    assert_eq!(found.limits(), Some(vec!["log_write"]));
+}
+
+/// A log write under the lock of a hot row holds up all that wait for the row, and the model takes it for one session's alone.
+#[test]
+fn under_locks_of_each_other_no_other_gain_is_told() {
+    let columns = [("waiting_for_lock", 6.8), ("waiting_for_log_write", 1.0), ("on_cpu", 0.1)];
+    let found = judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY);
+    assert_eq!(found.limits(), Some(vec!["locks"]));
+    let told: Vec<String> = found.gains().into_iter().map(|gain| gain.limit).collect();
+    assert_eq!(told, ["locks"], "{:?}", found.gains());
+    assert!(found.evidence.iter().any(|sentence| sentence.contains("while it holds such a lock")), "{found:?}");
 }
 
 #[test]

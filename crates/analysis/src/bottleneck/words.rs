@@ -26,6 +26,9 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if all_done {
         sentences.push("the target met the requested rate, so no limit held the requests back".to_owned());
     }
+    sentences.extend(judged.asleep.map(|asleep| {
+        format!("{} of {} sessions slept, as their statements requested", number(asleep), number(model.load.sessions))
+    }));
     let still = Some(model.means.still).filter(|still| *still >= LEAST_STILL).map(|still| {
         format!(
             "for {} % of the time almost no work was done, while active sessions waited for a device",
@@ -59,7 +62,10 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     }
     // What is not named comes behind what is.
     sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
-    if *named == 0 && !all_done {
+    if judged.in_locks {
+        sentences.push("what a session does while it holds such a lock keeps all others waiting".to_owned());
+    }
+    if *named == 0 && !all_done && judged.asleep.is_none() {
         sentences.push("by the model, raising any known limit would not raise the rate".to_owned());
     }
     if let Some(gain) = faster_cores {
@@ -98,14 +104,6 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             format!(
                 "{} of {} sessions had no request under way on average: they thought, or waited for their turn",
                 number(idle),
-                number(model.load.sessions)
-            )
-        }));
-        let asleep = model.means.column("sleeping").filter(|asleep| *asleep >= model.load.sessions / 2.0);
-        sentences.extend(asleep.map(|asleep| {
-            format!(
-                "{} of {} sessions slept, as their statements requested",
-                number(asleep),
                 number(model.load.sessions)
             )
         }));

@@ -40,7 +40,7 @@ pub(super) fn client_phase(
     came: &Came,
     cpu_seconds: Option<f64>,
 ) -> (Told, Vec<Needed>) {
-    let answered = came.recorder.sums().answered.max(1) as f64;
+    let answered = Some(came.recorder.sums().answered).filter(|answered| *answered > 0);
     let told = Told {
         repetition: repetition.label.clone(),
         phase: repetition.phases.len(),
@@ -48,7 +48,7 @@ pub(super) fn client_phase(
         // The headline is the first cell's.
         rank: if repetition.phases.is_empty() { 1.0 } else { 0.0 },
         held: None,
-        cpu_us_per_operation: cpu_seconds.map(|seconds| 1e6 * seconds / answered),
+        cpu_us_per_operation: cpu_seconds.zip(answered).map(|(seconds, answered)| 1e6 * seconds / answered as f64),
     };
     (told, came.needed.iter().map(|needed| counted(needed, plan)).collect())
 }

@@ -27,7 +27,7 @@ struct SuiteText {
     about: String,
     repetitions: Option<Spanned<u32>>,
     file: Spanned<String>,
-    #[serde(default = "yes")]
+    #[serde(default)]
     shrinks: bool,
     #[serde(default)]
     verify: bool,
@@ -45,10 +45,6 @@ struct SuiteText {
 struct SweepText {
     most_threads: Option<u32>,
     most_queue_depth: Option<u32>,
-}
-
-const fn yes() -> bool {
-    true
 }
 
 pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {

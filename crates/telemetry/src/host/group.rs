@@ -71,13 +71,22 @@ impl Group {
         (processes.map_err(|reason| USE.because(reason)), allowed_cpus)
     }
 
-    /// Whether one of the roots is stopped, by a signal or a debugger; `None` before the first reading, and where it can't be seen.
+    /// Whether one of the roots is stopped, by a signal or a debugger, or one of the others by a signal; `None` before the first reading, and
+    /// where it can't be seen. A tracer that is attached to a session's process stops it for each system call, which is another thing.
     pub(super) fn is_stopped(&mut self, machine: &mut Machine) -> Option<bool> {
         let mut any = None;
         for root in self.roots.clone() {
             let stat = self.stats.get_mut(&root)?;
             let line = read_use(stat, root, machine).ok()?;
             any = Some(any.unwrap_or(false) || line.is_stopped);
+        }
+        if any == Some(false) {
+            let others: Vec<ProcessId> = self.stats.keys().take(KEPT_OPEN).copied().collect();
+            any = Some(others.into_iter().any(|process| {
+                let stat = self.stats.get_mut(&process);
+                let line = stat.and_then(|stat| read_use(stat, process, machine).ok());
+                line.is_some_and(|line| line.is_stopped && !line.is_traced)
+            }));
         }
         any
     }

@@ -29,6 +29,8 @@ pub struct StatLine {
     pub parent: u32,
     /// Whether it is stopped: states T and t.
     pub is_stopped: bool,
+    /// Whether that is by a debugger or a tracer: state t.
+    pub is_traced: bool,
     /// Whether it is a thread of the kernel itself.
     pub is_kernel: bool,
     /// CPU time as a program and in the kernel, with that of ended children, in clock ticks.
@@ -49,6 +51,7 @@ pub fn parse_stat(text: &str) -> Option<StatLine> {
     Some(StatLine {
         parent: fields.get(1)?.parse().ok()?,
         is_stopped: fields.first()?.eq_ignore_ascii_case("T"),
+        is_traced: *fields.first()? == "t",
         is_kernel: number(6)? & KERNEL_THREAD != 0,
         cpu_ticks,
         start_ticks: number(19)?,
