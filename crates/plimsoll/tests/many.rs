@@ -96,7 +96,7 @@ fn long_answers_and_long_requests_come_whole() {
                 statements = [\"SELECT :text || repeat('x', 100000) FROM generate_series(1, 20)\"]\n[request.parameters]\n\
                 text = { text = 900000 }\n[[request]]\nname = \"short\"\nstatements = [\"SELECT 1\"]\n";
     let own = definition(&scene, text);
-    let record = record(&scene.say(&run(&own, &target, &["--set", "duration=2s"])));
+    let record = record(&scene.say(&run(&own, &target, &["--set", "duration=5s"])));
     let kinds = record["repetitions"][0]["requests"].as_array().unwrap();
     let long = kinds.iter().find(|kind| kind["kind"] == "long").unwrap();
     let number = |key: &str| long[key].as_u64().unwrap();
