@@ -98,9 +98,13 @@ impl Volume {
     }
 }
 
+/// Where addresses lie. Plain numbers rather than a layout: each is set whatever the layout, so that nothing that is
+/// read before the layout is known can be memory that nobody wrote.
 #[derive(Debug, Clone)]
 pub(crate) struct Map {
-    layout: Layout,
+    /// Disks next to each other in a stripe; 0 where the volume is not striped.
+    columns: u64,
+    unit_bytes: u64,
     /// Ends of the disks' address ranges, where they are spanned.
     ends: Vec<u64>,
     disks: usize,
@@ -108,12 +112,16 @@ pub(crate) struct Map {
 
 impl Map {
     pub(crate) fn new(volume: &Volume) -> Self {
+        let (columns, unit_bytes) = match volume.layout {
+            Layout::Striped { columns, unit_bytes } => (columns as u64, unit_bytes),
+            Layout::Single | Layout::Spanned => (0, 1),
+        };
         let mut end = 0_u64;
         let ends = volume.disks.iter().map(|disk| {
             end = end.saturating_add(disk.bytes.unwrap_or(u64::MAX));
             end
         });
-        Self { layout: volume.layout, ends: ends.collect(), disks: volume.disks.len() }
+        Self { columns, unit_bytes, ends: ends.collect(), disks: volume.disks.len() }
     }
 
     /// Adds up what of an I/O falls on each disk: calls `part` with disk and bytes, neighbouring pieces one by one.
@@ -134,22 +142,17 @@ impl Map {
 
     /// The disk of an address, and where the piece that lies on it ends.
     fn locate(&self, at: u64) -> (usize, u64) {
-        match self.layout {
-            Layout::Single => (0, u64::MAX),
-            Layout::Striped { columns, unit_bytes } => {
-                let slab = SLAB_BYTES.saturating_mul(columns as u64);
-                let column = at / unit_bytes % columns as u64;
-                let first = (at / slab).wrapping_mul(columns as u64);
-                let disk = first.wrapping_add(column) % self.disks.max(1) as u64;
-                (disk as usize, (at / unit_bytes + 1).saturating_mul(unit_bytes))
-            }
-            Layout::Spanned => {
-                let disk = self.ends.partition_point(|end| *end <= at).min(self.disks.saturating_sub(1));
-                // What lies beyond the last disk's end is still on the last disk.
-                let border = if disk + 1 == self.disks { u64::MAX } else { self.ends[disk] };
-                (disk, border)
-            }
+        if self.columns > 0 {
+            let stripe = at / self.unit_bytes;
+            let slab = SLAB_BYTES.saturating_mul(self.columns);
+            let first = (at / slab).wrapping_mul(self.columns);
+            let disk = first.wrapping_add(stripe % self.columns) % self.disks.max(1) as u64;
+            return (disk as usize, (stripe + 1).saturating_mul(self.unit_bytes));
         }
+        let disk = self.ends.partition_point(|end| *end <= at).min(self.disks.saturating_sub(1));
+        // What lies beyond the last disk's end is still on the last disk; a single disk takes all.
+        let border = if disk + 1 == self.disks { u64::MAX } else { self.ends[disk] };
+        (disk, border)
     }
 }
 
