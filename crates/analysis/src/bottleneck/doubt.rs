@@ -24,6 +24,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
     doubt(stopped(model), "run it again while nothing stops the server")
         .or_else(|| doubt(turns(model), ONE_SESSION))
         .or_else(|| doubt(latches(model), FEWER_SESSIONS))
+        .or_else(|| doubt(delayed(model, bound.first()), NO_DELAY))
         .or_else(|| doubt(stalled(model, bound), TIMES))
         .or_else(|| {
             doubt(
@@ -33,12 +34,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
         })
         .or_else(|| doubt(strangers(model, bound), "run it again while no other sessions are active"))
         .or_else(|| doubt(in_parallel(model, bound), ONE_SESSION))
-        .or_else(|| {
-            doubt(
-                unexplained(model, found, named),
-                "plimsoll doctor URL says which readings this server does not give, and what would give them",
-            )
-        })
+        .or_else(|| doubt(unexplained(model, found, named), readings(model)))
         .or_else(|| doubt(too_close(found), LONGER))
         .or_else(|| doubt(too_few_looks(model, found, named), LONGER))
 }
@@ -47,6 +43,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
 pub(super) const LONGER: &str = "a longer run (--set duration=5m) or more repetitions (--repetitions 5)";
 /// What settles it where nobody looked.
 pub(super) const SAMPLE: &str = "leave out --no-samples";
+const NO_DELAY: &str = "run it again with that setting at 0";
 const ONE_SESSION: &str = "one session (--set sessions=1) shows what a request needs by itself";
 const FEWER_SESSIONS: &str = "fewer sessions (--set sessions=N) show whether they hinder each other";
 const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing and track_wal_io_timing (PostgreSQL), performance_schema \
@@ -55,8 +52,10 @@ const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing 
 /// Of limits that would be named, those of which it is certain: the first one, and what comes behind it before anything that may bind as
 /// well or not. With that, in a sentence.
 pub(super) fn certain(model: &Model<'_>, found: &[Found], named: usize) -> (usize, Option<String>) {
-    let is_open =
-        |other: &Found| is_within(SECOND_DOUBT_PERCENT, other) || looks_leave_open(model, other, true).is_some();
+    let is_open = |other: &Found| {
+        let by_chance = || looks_leave_open(model, other, true).is_some() || has_few_looks(model, other);
+        is_within(SECOND_DOUBT_PERCENT, other) || by_chance() || delayed(model, Some(other)).is_some()
+    };
     let Some(open) = found[..named].iter().skip(1).position(is_open).map(|place| place + 1) else {
         return (named, None);
     };
@@ -82,11 +81,42 @@ fn looks_leave_open(model: &Model<'_>, found: &Found, is_named: bool) -> Option<
     ((otherwise >= NAMED_PERCENT) != is_named).then_some(error)
 }
 
+/// Whether a limit is judged by looks that are too few to know even how much chance there is in them.
+fn has_few_looks(model: &Model<'_>, found: &Found) -> bool {
+    found.used.is_none() && model.means.is_momentary(found.rule.waits) && model.means.looks() < LEAST_LOOKS
+}
+
+/// Looks from which on their spread says how far off their mean is.
+const LEAST_LOOKS: usize = 5;
+
+/// Commits wait for others because a setting says so, and nobody sees how much of the wait for the log is the log's own.
+fn delayed(model: &Model<'_>, found: Option<&Found>) -> Option<String> {
+    let setting = model.load.commit_delay.as_ref()?;
+    let is_log = found?.rule.station() == Some(Station::Log) && model.flushed().is_none();
+    is_log.then(|| {
+        format!("{setting} makes commits wait for others; how much of the wait for the log is the log's own is unknown")
+    })
+}
+
+/// What would show what sessions did: readings that are not there, or a look at one session by itself.
+fn readings(model: &Model<'_>) -> &'static str {
+    let sees_waits = WAITS.iter().any(|(columns, _)| model.means.sum(columns).is_some());
+    if model.load.embedded || (sees_waits && model.sees_cpu()) {
+        ONE_SESSION
+    } else {
+        "plimsoll doctor URL says which readings this server does not give, and what would give them"
+    }
+}
+
 /// Sessions were seen to wait at so few looks that it is open whether the first limit would be named, or some limit if none is named now.
 fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
+    let looks = model.means.looks();
+    if let Some(first) = found[..named].first().filter(|first| has_few_looks(model, first)) {
+        return Some(format!("only {looks} looks saw what sessions {}", waited_for(model, first.rule)?));
+    }
     let mut candidates = if named > 0 { found[..1].iter() } else { found.iter() };
     let (found, error) = candidates.find_map(|found| Some((found, looks_leave_open(model, found, named > 0)?)))?;
-    let (waiting, looks) = (found.waiting?, model.means.looks());
+    let waiting = found.waiting?;
     Some(format!(
         "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}; these are too few looks to compute the gain from \
          {}; a longer run has more",
@@ -224,7 +254,8 @@ fn in_parallel(model: &Model<'_>, bound: &[Found]) -> Option<String> {
 /// More would be gained from what sessions did of which nothing was seen than from any limit.
 fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
     let (sessions, busy) = (model.load.sessions, model.load.busy?.min(model.load.sessions));
-    let mut seen = model.computing();
+    // Threads that are ready to run are seen by the machine, whoever it is that holds them up.
+    let mut seen = model.computing().max(neighbours::runnable(model.means).unwrap_or(0.0));
     for (columns, station) in WAITS {
         let waited = model.means.sum(columns).unwrap_or(0.0);
         let queued = station.map_or(0.0, |station| model.rate * model.network.time_at(station as usize));

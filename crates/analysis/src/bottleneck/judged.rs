@@ -18,6 +18,12 @@ pub struct Load {
     pub asked: Option<f64>,
     /// Part of the sessions' time that our own client needed, from 0 to 1, where that was measured beside the samples.
     pub client: Option<f64>,
+    /// Part of the requests' time that passed between two attempts, as after a conflict, from 0 to 1.
+    pub between_attempts: f64,
+    /// The setting with its value that makes commits wait for others on purpose, where one is on.
+    pub commit_delay: Option<String>,
+    /// Whether the engine works in our own threads, and no server is there to be asked.
+    pub embedded: bool,
 }
 
 /// What was found of a limit.

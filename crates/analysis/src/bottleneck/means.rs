@@ -240,10 +240,16 @@ impl<'a> Means<'a> {
         metrics.iter().filter_map(|metric| self.column(metric)).reduce(|a, b| a + b)
     }
 
+    /// Whether one of these columns is of moments.
+    pub fn is_momentary(&self, metrics: &[&str]) -> bool {
+        metrics.iter().any(|metric| self.stretch.samples.column(metric).is_some_and(|column| column.momentary))
+    }
+
     /// The standard error of the sum of these columns as the looks have it, where one of them is of moments.
     pub fn chance(&self, metrics: &[&str]) -> Option<f64> {
-        let is_momentary = |metric: &&&str| self.stretch.samples.column(metric).is_some_and(|column| column.momentary);
-        metrics.iter().find(is_momentary)?;
+        if !self.is_momentary(metrics) {
+            return None;
+        }
         let seen: Vec<f64> = self.each().filter_map(|one| one.sum(metrics)).collect();
         Some(summary::standard_deviation(&seen)? / (seen.len() as f64).sqrt())
     }

@@ -31,7 +31,12 @@ use usage::highest;
 pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
     let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, ceilings, still, load));
     if means.intervals() == 0 {
-        return Judged::abstain("the server and its machine were not sampled", doubt::SAMPLE);
+        return match stretch.samples.seconds.len() {
+            0 => Judged::abstain("the server and its machine were not sampled", doubt::SAMPLE),
+            looks => {
+                Judged::abstain(&format!("none of {looks} looks at the server fell into this time"), doubt::LONGER)
+            }
+        };
     }
     // What they cost is known by what threads waited for; how full they made the machine says nothing then.
     let means = if neighbours::are_measured(&means, ceilings) { means.without("other_cpu") } else { means };
@@ -57,7 +62,12 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     // Nor is it what one would change where sessions sleep for most of the time because they are told to.
     let asleep = means.column("sleeping").filter(|asleep| {
         let less = model.less_elsewhere(asleep * (1.0 - 1.0 / MORE));
-        !all_done && *asleep >= load.sessions / 2.0 && found.first().is_none_or(|first| first.gain_percent < less)
+        let is_less = |first: &Found| match first.rule.limit {
+            // Others wait for the locks that somebody has who sleeps.
+            LOCK_LIMIT => first.waiting.is_some_and(|waiting| waiting < *asleep),
+            _ => first.gain_percent < less,
+        };
+        !all_done && *asleep >= ASLEEP_PART * load.sessions && found.first().is_none_or(is_less)
     });
     let named = if all_done || asleep.is_some() {
         0
@@ -95,7 +105,8 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
 /// about as long as a request takes.
 fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
     let plain = Means::plain(stretch);
-    if is_rhythm_of_commits(&plain, still, load) {
+    // Who waits for the log because he was told to waits for no device.
+    if load.commit_delay.is_some() || is_rhythm_of_commits(&plain, still, load) {
         return false;
     }
     // Where somebody looked into a silence, that decides; else all of the time does.
@@ -123,6 +134,9 @@ fn is_rhythm_of_commits(plain: &Means<'_>, still: f64, load: &Load) -> bool {
 const RHYTHM: f64 = 3.0;
 /// Part of the waits for devices that are waits for the log where commits are the rhythm.
 const MOSTLY_LOG: f64 = 0.8;
+
+/// Sessions that sleep on request are the first thing to be said from this part of all sessions on.
+const ASLEEP_PART: f64 = 0.25;
 
 /// Requests for each session from which on those at the ends don't matter.
 const LEAST_ANSWERS: f64 = 5.0;

@@ -108,9 +108,24 @@ impl<'a> Model<'a> {
         let (Some(rate), Some(ms), Some(waiting)) = (rate, self.means.time_of_each(column), self.waiting(rule)) else {
             return true;
         };
+        if !self.is_mostly_the_servers(column) {
+            return false;
+        }
         // One write of the log serves all that wait for it.
         let waiting = if rule.station() == Some(Station::Log) { waiting.min(1.0) } else { waiting };
         rate * ms / 1e3 >= EXPLAINED * waiting
+    }
+
+    /// Whether most of what a device carries is the server's, where both are known.
+    fn is_mostly_the_servers(&self, column: &str) -> bool {
+        let [own, all] = if column == "disk_read_latency" {
+            ["device_read_rate", "disk_read_rate"]
+        } else if column == "disk_write_latency" {
+            ["device_write_rate", "disk_write_rate"]
+        } else {
+            return true;
+        };
+        self.means.column(own).zip(self.means.column(all)).is_none_or(|(own, all)| own >= EXPLAINED * all)
     }
 
     fn latency(&self, rule: &Rule, column: &str, words: &'static str) -> Option<(&'static str, f64, Option<f64>)> {
@@ -138,7 +153,10 @@ impl<'a> Model<'a> {
     /// The part of the time with sessions that wait for the log in which it was written or synced. In the rest they wait for each other:
     /// for a delay that gathers commits, or for locks of the log in memory. `None` where that is not seen.
     pub fn flushed(&self) -> Option<f64> {
-        let flushing = self.means.column("flushing_log").filter(|_| !self.others_write_log())?;
+        // Of sums that the server makes nobody is left out.
+        let is_seen_of_sessions = self.means.is_momentary(&["flushing_log"]);
+        let flushing =
+            self.means.column("flushing_log").filter(|_| !(is_seen_of_sessions && self.others_write_log()))?;
         let waited = self.means.seen_part("waiting_for_log_write").filter(|part| *part > 0.0)?;
         Some((flushing / waited).min(1.0))
     }
@@ -452,7 +470,7 @@ const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
 const AT_EASE: f64 = 0.5;
 const LEAST_AT_EASE: usize = 2;
-/// The part of sessions' waits for a device from which its own times are told.
+/// The part of sessions' waits for a device, or of what it carries, from which its own times are told.
 const EXPLAINED: f64 = 0.5;
 /// Cores are enough for so many that work, as a part of them.
 const ENOUGH: f64 = 1.05;

@@ -39,6 +39,12 @@ pub(super) fn queued(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<f64> {
     Some(waited + if busy > 0.0 { stolen * own / busy } else { 0.0 })
 }
 
+/// Threads of the server and of our client that ran or were ready to, on average.
+pub(super) fn runnable(means: &Means<'_>) -> Option<f64> {
+    let of_client = ["client_cpu", "client_cpu_queue"].iter().filter_map(|column| means.column(column)).sum::<f64>();
+    Some(means.column("server_cpu")? + means.column("server_cpu_queue")? + of_client)
+}
+
 /// Sessions that are seen to wait for something and were ready to run: a call that reads from the system's cache, or that has returned
 /// meanwhile, is shown as a wait until its thread gets a CPU. They are those by which waits, work and threads without a CPU are more than
 /// the sessions.

@@ -90,7 +90,7 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     if heard.is_empty() {
         heard = parts.iter().filter(is_headline).collect();
     }
-    let Some(first) = parts.first() else { return Verdict::default() };
+    let Some(first) = parts.first() else { return without_parts(record) };
     let several = parts.iter().any(|part| part.limits() != first.limits() || part.phase.is_some());
     let segments = if several { parts.iter().map(Part::told).collect() } else { Vec::new() };
     let Some(agreed) = agreed(&heard) else {
@@ -107,6 +107,16 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let (also, gains) = (names.collect(), spokesman.judged.gains());
     let theoretical_gain_percent = spokesman.judged.theoretical_gain_percent();
     Verdict { limit, also, utilisation_percent, theoretical_gain_percent, evidence, gains, segments }
+}
+
+/// What is said of a run of which no stretch of time can be judged: nothing, unless somebody looked.
+fn without_parts(record: &RunRecord) -> Verdict {
+    let looks = record.host.sampling.as_ref().map_or(0, |cost| cost.looks);
+    if looks == 0 || record.clock != "real" {
+        return Verdict::default();
+    }
+    let few = format!("not enough evidence: {looks} looks at the server are too few to see what bound");
+    Verdict { evidence: vec![few, format!("what would settle it: {}", super::doubt::LONGER)], ..Verdict::default() }
 }
 
 /// What each of them named, where they don't agree.
@@ -169,7 +179,9 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<&Client>) -
                 let sessions = f64::from(phase.sessions);
                 let answers = Some(phase.operations);
                 let client = client.and_then(|client| need(client, &repetition.label, place));
-                let load = Load { sessions, busy: busy(phase), answers, asked: phase.rate_asked, client };
+                let busy = busy(phase);
+                let load =
+                    Load { sessions, busy, answers, asked: phase.rate_asked, client, ..of_target(record, phase) };
                 add(several.then(|| phase.label.clone()), between, load, Some(phase));
             }
         } else {
@@ -182,6 +194,27 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<&Client>) -
     parts
 }
 
+/// What is known of the target, and of requests that were made more than once.
+fn of_target(record: &RunRecord, phase: &Phase) -> Load {
+    let value = |name: &str| record.environment.get(name)?.split_whitespace().next()?.parse::<f64>().ok();
+    let is_on = |(delay, least): &&(&str, &str)| {
+        value(delay).is_some_and(|value| value > 0.0)
+            && (least.is_empty() || value(least).is_some_and(|least| least > 0.0))
+    };
+    let delay = COMMIT_DELAYS.iter().find(is_on);
+    let commit_delay =
+        delay.and_then(|(name, _)| Some(format!("the setting {name} = {}", record.environment.get(*name)?)));
+    let between_attempts = if phase.times.sum_us > 0.0 { between_us(phase) / phase.times.sum_us } else { 0.0 };
+    Load { between_attempts, commit_delay, embedded: record.engine == "sqlite", ..Load::default() }
+}
+
+/// Settings that make commits wait for others, so that one sync of the log serves many; and one that has to be above 0 as well.
+const COMMIT_DELAYS: [(&str, &str); 3] = [
+    ("commit_delay", ""),
+    ("binlog_commit_wait_usec", "binlog_commit_wait_count"),
+    ("binlog_group_commit_sync_delay", ""),
+];
+
 /// Part of the sessions' time that the client needed in a phase; where needs are not known by phase, that of all.
 fn need(client: &Client, repetition: &str, place: usize) -> Option<f64> {
     let own = client.phases.iter().find(|need| need.repetition == repetition && need.phase as usize == place);
@@ -192,9 +225,13 @@ fn need(client: &Client, repetition: &str, place: usize) -> Option<f64> {
 /// attempts of a request that failed our client waits, and no answer is under way.
 fn busy(phase: &Phase) -> Option<f64> {
     let times = phase.times_uncorrected.as_ref().unwrap_or(&phase.times);
-    let between = phase.times_without_waits.as_ref().map_or(0.0, |without| phase.times.sum_us - without.sum_us);
-    let waited_us = times.sum_us - between.max(0.0);
+    let waited_us = times.sum_us - between_us(phase);
     (times.count > 0 && phase.seconds > 0.0).then(|| waited_us.max(0.0) / 1e6 / phase.seconds)
+}
+
+/// Microseconds of requests that passed between two attempts.
+fn between_us(phase: &Phase) -> f64 {
+    phase.times_without_waits.as_ref().map_or(0.0, |without| (phase.times.sum_us - without.sum_us).max(0.0))
 }
 
 /// A stretch without its beginning.

@@ -323,7 +323,7 @@ pub const LOCKS: [Locks; 6] = [
     Locks {
         waits: &["Waiting for global", "Waiting for backup"],
         words: "the lock of the whole server",
-        lift: "statements that do not lock the whole server",
+        lift: "nobody who locks the whole server, as backups and FLUSH TABLES WITH READ LOCK do",
     },
     Locks {
         waits: &["Lock/advisory", "Lock/userlock", "User lock"],

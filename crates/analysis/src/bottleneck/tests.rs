@@ -6,6 +6,7 @@ use super::*;
 
 mod devices;
 mod locks;
+mod reasons;
 
 /// Samples of ten seconds in which these columns stood still at these values.
 fn samples(columns: &[(&str, f64)]) -> Samples {

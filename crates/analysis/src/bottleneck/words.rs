@@ -1,9 +1,11 @@
 //! Sentences that a person can check.
 
-use super::judged::{Found, Judged, Used, is_shown};
+use super::judged::{Found, Judged, Load, Used, is_shown};
 use super::model::Model;
 use super::neighbours;
-use super::rules::{BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, Rule, Station, WRITES};
+use super::rules::{
+    BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule, Station, WRITES,
+};
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{format_significant, tenths};
 
@@ -36,6 +38,12 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         )
     });
     let (bound, rest) = found.split_at(*named);
+    // Of a limit that others use as well they are a part of the answer.
+    let is_shared = bound.first().is_some_and(|first| {
+        first.used.as_ref().and_then(|used| used.ceiling.as_ref()).is_some_and(|one| one.resource == MACHINE_CPU)
+    });
+    sentences.extend(beside(model).filter(|_| is_shared));
+    sentences.extend(retried(model.load));
     for (place, one) in bound.iter().enumerate() {
         if one.rule.change == Change::Unfrozen {
             sentences.extend(still.clone());
@@ -54,11 +62,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         if one.lift == FASTER_CORES {
             sentences.push("each session keeps a core busy, so more cores would not raise the rate".to_owned());
         }
-        sentences.push(format!(
-            "by the model, {} would raise the rate by about {} %",
-            one.lift,
-            tenths(one.gain_percent)
-        ));
+        sentences.push(gain(model, one));
     }
     // What is not named comes behind what is.
     sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
@@ -66,7 +70,9 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         sentences.push("what a session does while it holds such a lock keeps all others waiting".to_owned());
     }
     if *named == 0 && !all_done && judged.asleep.is_none() {
-        sentences.push("by the model, raising any known limit would not raise the rate".to_owned());
+        sentences.push(format!(
+            "by the model, no known limit would raise the rate by {NAMED_PERCENT} % or more if there were a fifth more of it"
+        ));
     }
     if let Some(gain) = faster_cores {
         let more = found.iter().find(|one| one.rule.limit == CPU).map_or(0.0, |one| one.gain_percent);
@@ -80,7 +86,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             tenths(*gain)
         ));
     }
-    sentences.extend(beside(model));
+    sentences.extend(beside(model).filter(|_| !is_shared));
     sentences.extend(by_name(model));
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
         sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
@@ -199,10 +205,54 @@ fn beside(model: &Model<'_>) -> Option<String> {
     ))
 }
 
+/// What a limit would bring; a range where looks at moments leave it so wide that its middle alone would mislead.
+fn gain(model: &Model<'_>, one: &Found) -> String {
+    let about = tenths(one.gain_percent);
+    let error = model.means.chance(one.rule.waits).filter(|_| one.used.is_none());
+    let with = |more: f64| model.gain_with(one, more);
+    let range = error.and_then(|error| Some((with(-error)?.max(0.0), with(error)?)));
+    let range = range.filter(|(low, high)| high - low > WIDE * one.gain_percent);
+    let range = range.map_or(String::new(), |(low, high)| {
+        format!(" ({} to {} % within the chance of {} looks)", tenths(low), tenths(high), model.means.looks())
+    });
+    format!("by the model, {} would raise the rate by about {about} %{range}", one.lift)
+}
+
+/// A range of gains is told from this part of its middle on.
+const WIDE: f64 = 0.5;
+
+/// That requests were made again, which no wait for a lock shows.
+fn retried(load: &Load) -> Option<String> {
+    (load.between_attempts >= LEAST_BETWEEN).then(|| {
+        format!(
+            "{} % of the requests' time passed between an attempt that failed, as in a conflict, and the next one; the gains leave out what \
+             requests without conflicts would bring",
+            number(100.0 * load.between_attempts)
+        )
+    })
+}
+
+/// The part of the requests' time that is worth a sentence.
+const LEAST_BETWEEN: f64 = 0.05;
+
+/// What is used of a ceiling, where that is another thing than the limit's own: I/Os of a device are no writes of the log.
+fn of_device(used: &Used) -> Option<&'static str> {
+    let resource = used.ceiling.as_ref()?.resource.as_str();
+    DEVICES.iter().find(|(start, _)| resource.starts_with(start)).map(|(_, words)| *words)
+}
+
+/// Ceilings of devices by how their names begin, and what they are of.
+const DEVICES: [(&str, &str); 4] = [
+    ("log_disk_write", "writes of the log's disk"),
+    ("disk_read", "reads of the disk"),
+    ("disk_write", "writes of the disk"),
+    ("log_disk", "I/Os of the log's disk"),
+];
+
 /// How far a limit was used.
 fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     let percent = number(100.0 * used.part);
-    let words = one.rule.words;
+    let words = of_device(used).unwrap_or(one.rule.words);
     // What stood still for a part of the time was used for the rest of it, and the percentage is of that.
     let value = number(used.value / model.means.moving);
     let when = if model.means.still >= LEAST_STILL { "while work was done" } else { "on average" };

@@ -100,7 +100,7 @@ impl Follow {
 
 /// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
 /// doesn't tell: for pages, for row locks, or for nothing.
-const STATES: [(&str, Counter); 17] = [
+const STATES: [(&str, Counter); 18] = [
     ("User sleep", Counter::SessionsAsleep),
     ("User lock", Counter::SessionsWaitingForTableLocks),
     ("Commit", Counter::SessionsWritingLog),
@@ -108,6 +108,8 @@ const STATES: [(&str, Counter); 17] = [
     // MariaDB waits for the log behind all else, before it answers.
     ("Updating status", Counter::SessionsWritingLog),
     ("Waiting for prior transaction to", Counter::SessionsWritingLog),
+    // ... and leaves its thread to others meanwhile, where these come from a pool.
+    ("Starting cleanup", Counter::SessionsWritingLog),
     ("Writing to net", Counter::SessionsWaitingForClients),
     ("Sending to client", Counter::SessionsWaitingForClients),
     ("Reading from net", Counter::SessionsWaitingForClients),

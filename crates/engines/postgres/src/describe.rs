@@ -14,7 +14,7 @@ use super::statements::sql;
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "postgresql";
 
-const SETTINGS: &str = "{autovacuum,block_size,checkpoint_timeout,data_checksums,effective_cache_size,effective_io_concurrency,\
+const SETTINGS: &str = "{autovacuum,block_size,checkpoint_timeout,commit_delay,data_checksums,effective_cache_size,effective_io_concurrency,\
                         fsync,full_page_writes,huge_pages,jit,maintenance_work_mem,max_parallel_workers_per_gather,max_wal_size,\
                         shared_buffers,synchronous_commit,transaction_timeout,wal_compression,wal_level,work_mem}";
 

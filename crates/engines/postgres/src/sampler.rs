@@ -39,6 +39,8 @@ pub(super) struct ServerSampler {
     /// Those of them that a server without a flush has published, and when it did so last.
     published: u64,
     published_at: Option<Moment>,
+    /// What the server last said of all commits, and what was told of those that are not ours.
+    told: Option<(f64, f64)>,
     /// Waits of ours at the last reading.
     seen: Vec<(String, f64)>,
 }
@@ -55,6 +57,7 @@ impl ServerSampler {
             own_commits: 0,
             published: 0,
             published_at: None,
+            told: None,
             seen: Vec::new(),
         };
         sampler.connected()?;
@@ -127,6 +130,15 @@ impl ServerSampler {
     }
 }
 
+/// Commits that are not our own, of which it is known what the server last said of all, and what was told. The server may publish ours later
+/// than we count them: a moment with none of others would look like a restart then, at which its own count begins anew.
+fn of_others(last: &mut Option<(f64, f64)>, all: f64, own: f64) -> f64 {
+    let least = last.filter(|(before, _)| all >= *before).map(|(_, told)| told);
+    let told = least.map_or(all - own, |least| (all - own).max(least));
+    *last = Some((all, told));
+    told
+}
+
 impl Sampler for ServerSampler {
     /// What the server or the user has not got is left out. Late counts are left out while a session works on a transaction
     /// that is older than a second. What it has done by now would seem not to have happened.
@@ -148,7 +160,7 @@ impl Sampler for ServerSampler {
                     Column::Fresh(metric) => (metric, value),
                     Column::Late(metric) if !is_late => (metric, value),
                     Column::Late(_) => continue,
-                    Column::Commits => (Counter::Commits, value - own_before as f64),
+                    Column::Commits => (Counter::Commits, of_others(&mut self.told, value, own_before as f64)),
                 };
                 readings.push(Reading { metric, value, window });
             }
@@ -317,5 +329,16 @@ mod tests {
         // Nobody is told what we do ourselves.
         let ours = Activity::of(&[seen, row(["t", "t", "disabled", "", "", "1", "0"])]);
         assert_eq!((ours.gauges, ours.others), (None, Some(0.0)));
+    }
+
+    #[test]
+    fn commits_go_backwards_with_the_servers_own_count_alone() {
+        let mut last = None;
+        let mut told = |all, own| of_others(&mut last, all, own) as i64;
+        assert_eq!(told(100.0, 5.0), 95);
+        assert_eq!(told(102.0, 9.0), 95, "ours were not published yet");
+        assert_eq!(told(130.0, 12.0), 118);
+        assert_eq!(told(3.0, 14.0), -11, "the server had begun anew");
+        assert_eq!(told(20.0, 16.0), 4);
     }
 }

@@ -75,7 +75,9 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         None => part.say(Tone::Headline, words::no_result(record)),
     }
     part.say(Tone::Plain, record.expected.as_ref().map(|expected| words::expected(record, expected)));
-    part.say(Tone::Plain, words::bottleneck(&record.verdict));
+    let bottleneck = words::bottleneck(&record.verdict);
+    let before = if record.error.is_some() { "Until the error: " } else { "" };
+    part.say(Tone::Plain, bottleneck.map(|sentence| format!("{before}{sentence}")));
     for one in record.verdict.evidence.iter().take(MOST_EVIDENCE) {
         part.say(Tone::Evidence, one.clone());
     }

@@ -142,7 +142,7 @@ const LIMITS: [(&str, &str, &str); 12] = [
     ("data_bandwidth", "data bandwidth", "The MB per second of data reads and writes held the rate back."),
     ("log_write", "log write", "Changes waited until the log had taken them."),
     ("memory", "memory", "The working set does not fit into the cache, so that pages were read again and again."),
-    ("locks", "locks", "Sessions waited for each other's locks."),
+    ("locks", "locks", "Sessions waited for locks that others held."),
     ("workers", "thread pool", "Requests waited until the server had a thread for them."),
     ("network", "network", "Transfers between the client and the server took the time."),
     ("device", "device", "The device answered slowly although it was below its limits."),

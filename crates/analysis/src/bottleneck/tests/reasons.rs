@@ -1,0 +1,130 @@
+//! What is said beside a limit, and why none is named: delays that a setting asks for, too few looks, threads without a CPU, requests that
+//! were made again.
+
+use super::*;
+
+fn seen(column: &str, values: &[f64], others: &[(&str, f64)]) -> Samples {
+    let mut all = samples(others);
+    let values: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+    all.seconds.truncate(values.len());
+    for one in &mut all.columns {
+        one.values.truncate(values.len());
+    }
+    all.columns.push(SampleColumn { metric: column.to_owned(), momentary: true, values, ..SampleColumn::default() });
+    all
+}
+
+fn judge_of(samples: &Samples, load: &Load) -> Judged {
+    let end = samples.seconds.last().copied().unwrap();
+    let stretch = Segment { samples, between: (0.0, end), seconds: &STEADY, stalls: &[] };
+    judge(&stretch, &ceilings(&[("machine_cpu", 8.0)]), load)
+}
+
+#[test]
+fn a_wait_for_the_log_that_a_setting_asks_for_is_not_the_logs() {
+    let samples = seen("waiting_for_log_write", &[7.8, 7.9, 7.7, 7.8, 7.9, 7.8], &[("server_cpu", 0.1)]);
+    assert_eq!(judge_of(&samples, &closed(8.0)).limits(), Some(vec!["log_write"]));
+    let load = Load { commit_delay: Some("the setting binlog_commit_wait_usec = 100000".to_owned()), ..closed(8.0) };
+    let judged = judge_of(&samples, &load);
+    assert_eq!(judged.limits(), None);
+    let reason = judged.abstained.unwrap();
+    assert!(reason.starts_with("the setting binlog_commit_wait_usec = 100000 makes commits wait"), "{reason}");
+    // Silences are no device's then either.
+    let stalls = [Stall { started_seconds: 1.0, seconds: 3.0 }];
+    let stretch = Segment { samples: &samples, between: (0.0, 6.0), seconds: &STEADY, stalls: &stalls };
+    assert!(judge(&stretch, &[], &load).found.iter().all(|found| found.rule.limit != "device"));
+}
+
+#[test]
+fn a_few_looks_name_nothing_and_many_tell_how_far_chance_goes() {
+    let judged = judge_of(&seen("waiting_for_worker", &[4.0, 4.1, 4.0], &[("server_cpu", 0.1)]), &closed(8.0));
+    assert_eq!(judged.limits(), None);
+    assert_eq!(judged.abstained.unwrap(), "only 3 looks saw what sessions waited for a thread of the server's pool");
+    let several = [7.9, 3.0, 7.0, 7.9, 2.0, 7.5];
+    let judged = judge_of(&seen("waiting_for_worker", &several, &[("server_cpu", 0.1)]), &closed(8.0));
+    assert_eq!(judged.limits(), Some(vec!["workers"]));
+    let gain = judged.evidence.iter().find(|sentence| sentence.starts_with("by the model, a thread")).unwrap();
+    assert!(gain.contains("% within the chance of 6 looks)"), "{gain}");
+    let alike = [7.0, 7.1, 7.0, 6.9, 7.0, 7.0];
+    let judged = judge_of(&seen("waiting_for_worker", &alike, &[("server_cpu", 0.1)]), &closed(8.0));
+    assert!(judged.evidence.iter().all(|sentence| !sentence.contains("chance")), "{:?}", judged.evidence);
+}
+
+#[test]
+fn threads_that_wait_for_a_cpu_are_not_sessions_that_did_nothing() {
+    let columns = |queued| {
+        [
+            ("server_cpu", 0.9),
+            ("server_cpu_queue", queued),
+            ("client_cpu", 0.2),
+            ("client_cpu_queue", 0.6 * queued),
+            ("other_cpu", 0.6),
+            ("on_cpu", 1.0),
+            ("waiting_for_lock", 0.0),
+        ]
+    };
+    let load = Load { busy: Some(7.9), ..closed(8.0) };
+    let of = |queued| judged(&columns(queued), &[("machine_cpu", 2.0)], &load, &STEADY);
+    let said = |judged: &Judged| judged.abstained.clone().unwrap_or_default();
+    assert!(said(&of(0.1)).contains("neither computed nor waited"), "{:?}", of(0.1));
+    assert!(!said(&of(4.5)).contains("neither computed nor waited"), "{:?}", of(4.5));
+}
+
+#[test]
+fn a_limit_of_a_device_is_told_of_the_device() {
+    let columns = [("log_disk_writes", 285.0), ("waiting_for_log_write", 7.0), ("log_writes", 95.0)];
+    let judged = judged(&columns, &[("log_disk_write_iops", 300.0)], &closed(8.0), &STEADY);
+    assert_eq!(judged.limits(), Some(vec!["log_write"]));
+    assert!(
+        judged.evidence[0].starts_with("writes of the log's disk stood at 95 % of the limit"),
+        "{:?}",
+        judged.evidence
+    );
+}
+
+#[test]
+fn a_disk_that_others_keep_busy_does_not_say_how_long_a_read_took() {
+    let of = |own| {
+        let columns = [
+            ("waiting_for_data_read", 6.0),
+            ("disk_reads", 100.0),
+            ("disk_read_latency", 200.0),
+            ("disk_read_rate", 40.0),
+            ("device_read_rate", own),
+        ];
+        judged(&columns, &[], &closed(8.0), &STEADY).evidence
+    };
+    let tells = |evidence: &[String]| evidence.iter().any(|one| one.starts_with("a read of the disk took 200 ms"));
+    assert!(tells(&of(39.0)), "{:?}", of(39.0));
+    assert!(!tells(&of(2.0)), "{:?}", of(2.0));
+}
+
+#[test]
+fn requests_that_were_made_again_are_named_beside_the_limit() {
+    let load = Load { between_attempts: 0.31, ..closed(8.0) };
+    let judged = judged(&[("waiting_for_lock", 6.5), ("cpu", 0.2)], &[("cpu", 2.0)], &load, &STEADY);
+    assert!(
+        judged.evidence[0].starts_with("31 % of the requests' time passed between an attempt"),
+        "{:?}",
+        judged.evidence
+    );
+}
+
+#[test]
+fn looks_outside_of_the_time_are_not_called_missing() {
+    let samples = seen("waiting_for_worker", &[4.0, 4.1], &[]);
+    let stretch = Segment { samples: &samples, between: (20.0, 24.0), seconds: &STEADY, stalls: &[] };
+    let judged = judge(&stretch, &[], &closed(8.0));
+    assert_eq!(judged.abstained.as_deref(), Some("none of 2 looks at the server fell into this time"));
+}
+
+#[test]
+fn whoever_sleeps_with_locks_is_named_before_the_locks() {
+    let of = |asleep, locked| {
+        let columns = [("waiting_for_lock", locked), ("sleeping", asleep), ("cpu", 0.2)];
+        judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY)
+    };
+    assert_eq!(of(4.0, 2.2).asleep, Some(4.0));
+    assert_eq!(of(4.0, 2.2).limits(), Some(vec![]));
+    assert_eq!(of(1.0, 6.5).limits(), Some(vec!["locks"]));
+}
