@@ -89,6 +89,9 @@ fn a_store_is_for_its_owner_alone() {
         let path = format!("{}{part}", scene.store().display());
         scene.say(&["report", "latest", "--csv", &path]).failed(2, &["is a part of the SQLite database"]);
     }
+    // Two have a file each, however it is spelled.
+    let both = ["report", "latest", "--html", "both.html", "--csv", "./both.html"];
+    scene.say(&both).failed(2, &["two reports would be written to", "a file of its own"]);
     // Nor does one that a link leads to.
     std::fs::write(scene.path("data.db-wal"), "what was kept last").unwrap();
     std::os::unix::fs::symlink(scene.path("data.db-wal"), scene.path("page.html")).unwrap();

@@ -43,11 +43,18 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
 /// Two reports can't have one file.
 fn apart(paths: &[&Option<PathBuf>]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
-    let twice = paths.iter().filter_map(|path| path.as_ref()).find(|path| !seen.insert(*path));
+    let twice = paths.iter().filter_map(|path| path.as_ref()).find(|path| !seen.insert(place(path)));
     twice.map_or(Ok(()), |path| {
         Err(Failure::usage(format!("two reports would be written to {}", path.display()))
             .hint("give each a file of its own"))
     })
+}
+
+/// A file by its folder and name, however these are spelled.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let by_folder = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(by_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// The HTML page of these runs, made now.
