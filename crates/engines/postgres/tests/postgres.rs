@@ -828,7 +828,7 @@ fn a_server_says_who_it_is() {
     assert_eq!(description.settings["shared_buffers"], "64MB");
     // Version 17 has one more.
     let has_timeout = description.settings.contains_key("transaction_timeout");
-    assert_eq!(description.settings.len(), 18 + usize::from(has_timeout));
+    assert_eq!(description.settings.len(), 19 + usize::from(has_timeout));
     assert!(description.warnings.iter().any(|warning| warning.starts_with("fsync is off")));
     assert!(matches!(&description.weak_isolation, WeakIsolation::NoEffect(_)));
     assert!(description.fingerprint.ends_with("/postgres") && description.cpus.is_some());
