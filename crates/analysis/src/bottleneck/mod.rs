@@ -59,7 +59,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
-    // Nor is it what one would change where sessions sleep for most of the time because they are told to.
+    // Nor is it what one would change where many sessions sleep because they are told to.
     let asleep = means.column("sleeping").filter(|asleep| {
         let less = model.less_elsewhere(asleep * (1.0 - 1.0 / MORE));
         let is_less = |first: &Found| match first.rule.limit {
