@@ -50,6 +50,8 @@ pub struct Used {
     pub ceiling: Option<Ceiling>,
     /// The same as a part, from 0 to 1 and a little more.
     pub part: f64,
+    /// The samples' columns that it is the sum of.
+    pub columns: &'static [&'static str],
 }
 
 /// What a stretch of time came to.

@@ -57,8 +57,8 @@ impl<'a> Model<'a> {
     }
 
     /// Sessions that wait on average. A session with a new request is seen waiting for its client until it gets a CPU.
-    /// So on a full machine fewer sessions are seen to compute than there are cores at work for the server: that is no
-    /// count of them.
+    /// So on a full machine, or under a quota, fewer sessions are seen to compute than there are cores at work for the server, or far fewer
+    /// than must queue for them: that is no count of them.
     pub fn waiting(&self, rule: &Rule) -> Option<f64> {
         if rule.limit == BETWEEN {
             return outside::sessions(self.means, self.load, self.rate);
@@ -69,8 +69,11 @@ impl<'a> Model<'a> {
             let hidden = neighbours::hidden(self.means, self.ceilings, self.load).min(all);
             return Some(if all > 0.0 { waiting * (1.0 - hidden / all) } else { waiting });
         }
-        let at_work = self.means.column("server_cpu").filter(|_| rule.station() == Some(Station::Cpu)).unwrap_or(0.0);
-        (waiting >= at_work.min(self.load.sessions)).then_some(waiting)
+        if rule.station() != Some(Station::Cpu) {
+            return Some(waiting);
+        }
+        let at_work = self.means.column("server_cpu").unwrap_or(0.0).min(self.load.sessions);
+        (waiting >= at_work.max(EXPLAINED * self.computing())).then_some(waiting)
     }
 
     /// In how many of the intervals in which its use is known a limit was used by [`NEARLY_FULL`] or more.
@@ -470,7 +473,8 @@ const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
 const AT_EASE: f64 = 0.5;
 const LEAST_AT_EASE: usize = 2;
-/// The part of sessions' waits for a device, or of what it carries, from which its own times are told.
+/// The part of sessions' waits for a device, or of what it carries, from which its own times are told; and that of sessions at a CPU from which
+/// on they are counted.
 const EXPLAINED: f64 = 0.5;
 /// Cores are enough for so many that work, as a part of them.
 const ENOUGH: f64 = 1.05;

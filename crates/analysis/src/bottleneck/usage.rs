@@ -59,10 +59,10 @@ fn is_about(means: &Means<'_>, of: &Use) -> bool {
 pub(super) fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {
     let value = (means.sum(of.columns)? - means.sum(of.less).unwrap_or(0.0)).max(0.0);
     if of.ceiling.is_empty() {
-        return Some(Used { value, ceiling: None, part: value / 100.0 });
+        return Some(Used { value, ceiling: None, part: value / 100.0, columns: of.columns });
     }
     let ceiling = ceiling(ceilings, of.ceiling)?.clone();
     // What stood still for a part of the time was used for the rest of it.
     let part = value / means.moving / ceiling.value;
-    Some(Used { value, ceiling: Some(ceiling), part })
+    Some(Used { value, ceiling: Some(ceiling), part, columns: of.columns })
 }

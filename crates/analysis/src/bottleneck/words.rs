@@ -256,7 +256,7 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     // What stood still for a part of the time was used for the rest of it, and the percentage is of that.
     let value = number(used.value / model.means.moving);
     let when = if model.means.still >= LEAST_STILL { "while work was done" } else { "on average" };
-    let when = match one.rule.uses.iter().flat_map(|of| of.columns).find_map(|column| model.means.gaps(column)) {
+    let when = match used.columns.iter().find_map(|column| model.means.gaps(column)) {
         Some((known, all)) if known > 0 => format!("{when}, as far as {known} of {all} intervals tell"),
         _ => when.to_owned(),
     };
@@ -298,8 +298,10 @@ fn at_full_use(rate: f64, maximum: Maximum) -> String {
 fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
     let what = waited_for(model, one.rule)?;
-    // Sessions that are counted when somebody looks.
-    let looks = model.means.chance(one.rule.waits).map(|_| format!(", in {} looks", model.means.looks()));
+    // Sessions that are counted when somebody looks, unless some of them are known to have had another reason.
+    let is_seen = model.means.sum(one.rule.waits).is_some_and(|seen| seen <= waiting);
+    let looks = model.means.chance(one.rule.waits).filter(|_| is_seen);
+    let looks = looks.map(|_| format!(", in {} looks", model.means.looks()));
     // Counted one after the other, more may be seen to wait than there are.
     let (waiting, sessions) = (number(waiting.min(model.load.sessions)), number(model.load.sessions));
     Some(format!("{waiting} of {sessions} sessions {what} on average{}", looks.unwrap_or_default()))

@@ -128,3 +128,29 @@ fn whoever_sleeps_with_locks_is_named_before_the_locks() {
     assert_eq!(of(4.0, 2.2).limits(), Some(vec![]));
     assert_eq!(of(1.0, 6.5).limits(), Some(vec!["locks"]));
 }
+
+#[test]
+fn a_use_is_known_for_as_many_intervals_as_its_own_columns_are() {
+    let of = |metric: &str| {
+        let mut samples = samples(&[("server_cpu", 0.499), ("client_cpu", 0.3), ("other_cpu", 0.1), ("on_cpu", 6.0)]);
+        let column = samples.columns.iter_mut().find(|column| column.metric == metric).unwrap();
+        column.values[0] = None;
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+        judge(&stretch, &ceilings(&[("cpu", 0.5), ("machine_cpu", 2.0)]), &closed(8.0)).evidence.remove(0)
+    };
+    assert!(of("client_cpu").starts_with("CPU stood at 99.8 % of the limit on average: "), "{}", of("client_cpu"));
+    assert!(of("server_cpu").contains("on average, as far as 9 of 10 intervals tell: "), "{}", of("server_cpu"));
+}
+
+#[test]
+fn sessions_that_a_quota_keeps_from_starting_are_not_counted_by_looks() {
+    let of = |seen| {
+        let columns = [("server_cpu", 0.298), ("on_cpu", seen), ("waiting_for_client", 7.9 - seen)];
+        let load = Load { busy: Some(7.9), ..closed(8.0) };
+        judged(&columns, &[("cpu", 0.3), ("machine_cpu", 2.0)], &load, &STEADY)
+    };
+    let tells = |judged: &Judged| judged.evidence.iter().any(|one| one.contains("sessions computed or waited for CPU"));
+    assert_eq!(of(0.386).limits(), Some(vec!["cpu"]));
+    assert!(!tells(&of(0.386)), "{:?}", of(0.386).evidence);
+    assert!(tells(&of(7.5)), "{:?}", of(7.5).evidence);
+}
