@@ -5,6 +5,7 @@
 //! `kill -9`.
 
 mod layout;
+mod leftover;
 mod making;
 mod mark;
 
@@ -19,6 +20,7 @@ use plimsoll_measurement::units::format_bytes;
 use rustix::fs::{Advice, FlockOperation, OFlags, fadvise, flock, fsync};
 
 pub use self::layout::{HEADER_BYTES, Progress};
+pub use self::leftover::Leftover;
 use self::mark::{Mark, State};
 use crate::error::at;
 use crate::volume;
@@ -195,7 +197,7 @@ impl TestFile {
             self.stays = true;
             let message = format!("{} was overwritten during the run, so it stays", self.path.display());
             return Err(Error::new(ErrorKind::Safety, message)
-                .hint("see who works in this folder; figures of this run are of another file's content"));
+                .hint("see who works in this folder, and in the kernel's log whether the disk lost what it was given: what this run read was not its own"));
         }
         // What was there before may have had another size; it was looked at when it was found.
         let bytes = Mark::read(&self.file).map_or(self.bytes, |mark| mark.bytes);

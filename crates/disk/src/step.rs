@@ -19,7 +19,7 @@ use plimsoll_measurement::units::format_bytes;
 use plimsoll_measurement::{Client, Metric, Point, Seconds};
 
 use self::figures::figures;
-use self::points::{client_phase, invalid, late, of_member};
+use self::points::{client_phase, invalid, late, of_member, overdue};
 use crate::cell::{self, Conditions, Ran};
 use crate::engine::{self, IoEngine};
 use crate::file::{FileSpec, Origin, TestFile};
@@ -309,6 +309,9 @@ impl Disk {
         let Ran { members, cpu_seconds, outcome, .. } = ran;
         let completed = |came: &cell::Came| came.recorder.sums().answered + came.recorder.sums().drained;
         if members.iter().all(|came| completed(came) + came.recorder.sums().failed == 0) {
+            if outcome.is_ok() {
+                keep.warn_all(overdue(plan, &members[0]).into_iter().collect());
+            }
             return outcome;
         }
         // The process has one CPU time for all: with several kinds nobody knows which needed it.
@@ -318,7 +321,7 @@ impl Disk {
             let cpu_seconds = (is_alone && completed(&came) > 0).then_some(cpu_seconds);
             let (told, needed) = client_phase(keep.repetition, plan, &came, cpu_seconds);
             let lags = [came.recorder.lag.as_ref().map(|lag| &lag.slept), came.recorder.pickup.as_deref()];
-            keep.warn_all(late(plan, &came).into_iter().collect());
+            keep.warn_all(late(plan, &came).into_iter().chain(overdue(plan, &came)).collect());
             if let Some(client) = &mut self.client {
                 client.phase(told, &needed, lags);
             }

@@ -366,12 +366,12 @@ pub struct Report {
 
 #[derive(Debug, Args)]
 pub struct Clean {
-    /// The target.
+    /// The target, or a folder in which disks were tested.
     #[arg(value_name = "URL")]
     pub target: String,
     #[command(flatten)]
     pub access: Access,
-    /// Remove kept data sets as well.
+    /// Remove kept data sets and test files as well.
     #[arg(long)]
     pub data: bool,
     /// List what would be removed, and remove nothing.

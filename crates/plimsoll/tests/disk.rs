@@ -264,6 +264,36 @@ fn a_file_that_is_kept_is_used_again() {
 }
 
 #[test]
+fn what_runs_left_in_a_folder_is_cleaned_on_request() {
+    let disk = Disk::new();
+    let folder = disk.folder.to_str().unwrap();
+    let clean = |target: &str, more: &[&str]| {
+        let said = disk.scene.say(&[&["clean", target], more].concat());
+        assert_eq!(said.code, 0, "{said:#?}");
+        format!("{}{}", said.out, said.err)
+    };
+    assert!(clean(folder, &[]).contains("has no test file of Plimsoll"));
+    assert_eq!(disk.say(&["--keep-file", "--repetitions", "1"]).code, 0);
+    let target = format!("disk:{folder}");
+    assert!(clean(&target, &[]).contains("is complete: a later test can use it, and --data removes it"));
+    assert!(clean(&target, &["--data", "--dry-run"]).contains("would remove"));
+    assert!(disk.file().exists());
+    // One of which nobody can use anything goes without being asked for.
+    let file = OpenOptions::new().read(true).write(true).open(disk.file()).unwrap();
+    let mut mark = vec![0; 4096];
+    file.read_exact_at(&mut mark, 0).unwrap();
+    let text = String::from_utf8(mark).unwrap().replace("state=ready", "state=laying-out");
+    file.write_all_at(&text.as_bytes()[..4096], 0).unwrap();
+    drop(file);
+    assert!(clean(folder, &[]).contains("removed "));
+    assert!(!disk.file().exists());
+    fs::write(disk.file(), "a letter").unwrap();
+    disk.scene.say(&["clean", folder, "--data"]).failed(6, &["is not ours"]);
+    assert_eq!(fs::read_to_string(disk.file()).unwrap(), "a letter");
+    disk.scene.say(&["clean", "disk:/nowhere/at/all"]).failed(3, &["/nowhere/at/all"]);
+}
+
+#[test]
 fn what_was_read_is_checked_and_the_first_wrong_page_is_named() {
     let disk = Disk::new();
     for engine in ["auto", "pool"] {

@@ -25,7 +25,8 @@ fn log(factor: f64) -> String {
             "sqlio v1.5.SG\n32 threads {kind} for 180 secs to file e:\\testfile.dat\n\tusing {kb}KB {pattern} IOs\n\
              \tenabling multiple I/Os per thread with {outstanding} outstanding\n\
              using specified size: 65536 MB for file: e:\\testfile.dat\nIOs/sec: {iops:.2}\nMBs/sec: {mb:.2}\n\
-             Min_Latency(ms): 1\nAvg_Latency(ms): 12\nMax_Latency(ms): 300\n"
+             Min_Latency(ms): 1\nAvg_Latency(ms): 12\nMax_Latency(ms): 300\n%: {}100\n",
+            "0 ".repeat(24)
         )
     };
     RUNS.iter().map(run).collect()
@@ -69,6 +70,10 @@ fn files_may_be_repetitions_of_one_run_and_runs_are_compared() {
     let one = scene.say(&["disk", "import", "a.log", "b.log", "c.log", "--one-run", "--json"]).json();
     assert_eq!((one.len(), one[0]["result"]["repetitions"].as_u64()), (1, Some(3)));
     assert!(one[0]["result"]["low"].as_f64().unwrap() < 7_600.0);
+    fs::copy(scene.path("a.log"), scene.path("copy.log")).unwrap();
+    scene
+        .say(&["disk", "import", "a.log", "b.log", "copy.log", "--one-run"])
+        .failed(2, &["files 1 and 3 have the very same results"]);
     let slow = scene.say(&["disk", "import", "slow.log", "--json"]).json();
     let ids = [&one[0], &slow[0]].map(|record| record["run_id"].as_str().unwrap().to_owned());
     let compared = scene.say(&["compare", &ids[0], &ids[1]]);
@@ -92,7 +97,7 @@ fn what_can_t_be_imported_leaves_nothing_in_the_store() {
     fs::write(scene.path("empty.log"), "").unwrap();
     scene
         .say(&["disk", "import", "good.log", "bad.log"])
-        .failed(2, &["bad.log:17: 48.12 MB/s are not 6999 I/Os a second"]);
+        .failed(2, &["bad.log:18: 48.12 MB/s are not 6999 I/Os a second"]);
     scene.say(&["disk", "import", "empty.log"]).failed(2, &["neither SQLIO's text"]);
     scene.say(&["disk", "import", "none.log"]).failed(2, &["none.log"]);
     scene.say(&["disk", "import", "/dev/zero"]).failed(2, &["/dev/zero"]);

@@ -224,3 +224,21 @@ fn one_that_was_kept_stays_where_another_would_not_fit() {
     assert!(error.message.contains("does not fit"), "{error:?}");
     assert!(folder.path().join(NAME).exists());
 }
+
+#[test]
+fn what_a_killed_run_left_is_found_and_removed_and_no_other() {
+    let folder = folder();
+    let left = || Leftover::find(folder.path());
+    assert!(left().unwrap().is_none());
+    let (file, _) = make(&FileSpec { keep: true, ..wanted(folder.path()) }).unwrap();
+    assert_eq!(left().unwrap_err().kind, ErrorKind::Busy, "a run works with it");
+    drop(file);
+    let path = folder.path().join(NAME);
+    // Looking at it removes nothing.
+    assert!(left().unwrap().unwrap().is_complete && path.exists());
+    left().unwrap().unwrap().remove().unwrap();
+    assert!(!path.exists());
+    fs::write(&path, "a letter").unwrap();
+    assert_eq!(left().unwrap_err().kind, ErrorKind::Safety);
+    assert!(path.exists());
+}

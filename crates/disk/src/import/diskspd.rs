@@ -74,6 +74,10 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         threads += 1;
         for target in children(thread, "Target") {
             let (of_reads, of_writes) = (needed(target, "ReadCount")?, needed(target, "WriteCount")?);
+            if let Some(all) = amount(target, "IOCount")?.filter(|all| (all - of_reads - of_writes).abs() > 0.5) {
+                let problem = format!("{all} I/Os are not {of_reads} reads and {of_writes} writes");
+                return Err(ImportError::at(line(target), problem));
+            }
             let moved = needed(target, "ReadBytes")? + needed(target, "WriteBytes")?;
             reads += of_reads;
             operations += of_reads + of_writes;
@@ -82,6 +86,10 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
     }
     if operations <= 0.0 {
         return Err(ImportError::at(line(span), "no thread made an I/O"));
+    }
+    if let Some(all) = amount(span, "ThreadCount")?.filter(|all| (all - f64::from(threads)).abs() > 0.5) {
+        let problem = format!("{all} threads worked, and {threads} are told of");
+        return Err(ImportError::at(line(span), problem));
     }
     // The last I/O of a file may be cut.
     if (bytes - operations * block_bytes as f64).abs() > 0.01 * bytes {
@@ -100,6 +108,8 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         path: child(*target, "Path").and_then(|path| path.text()).map(|path| path.trim().to_owned()),
         file_bytes: amount(*target, "FileSize")?.map(|size| size as u64).filter(|size| *size > 0),
         is_direct: Some(child(*target, "DisableAllCache").is_some() || child(*target, "DisableOSCache").is_some()),
+        sync: None,
+        writes_per_sync: None,
         iops: operations / seconds,
         bytes_per_second: bytes / seconds,
         latency: child(span, "Latency").map(latency).transpose()?.unwrap_or_default(),
@@ -134,5 +144,11 @@ fn latency(of: Node<'_, '_>) -> Result<Latency, ImportError> {
         Some(mean) => Some(mean),
         None => us(of, "AverageReadMilliseconds")?,
     };
+    // A mean of many times may be rounded otherwise than each of them.
+    let is_beyond =
+        |mean: f64| max_us.is_some_and(|max| mean > max + 1.0) || min_us.is_some_and(|min| mean < min - 1.0);
+    if mean_us.is_some_and(is_beyond) {
+        return Err(ImportError::at(line(of), "the mean response time is not between the shortest and the longest"));
+    }
     Ok(Latency { min_us, mean_us, max_us, percentiles_us, ..Latency::default() })
 }

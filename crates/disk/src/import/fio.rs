@@ -84,8 +84,20 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
             "{bytes_per_second:.0} bytes a second are not {iops:.1} I/Os a second of {block_bytes} bytes"
         ));
     }
+    let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
+    let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
+        _ if reads >= operations => (None, "1"),
+        (Some(_), ..) => (Some("o_dsync"), "1"),
+        (None, Some(every), _) => (Some("fsync"), every),
+        (None, None, Some(every)) => (Some("fdatasync"), every),
+        (None, None, None) => (None, "1"),
+    };
+    let writes_per_sync = every.parse::<u64>().ok().filter(|every| *every > 1);
+    let is_separate = matches!(sync, Some("fsync" | "fdatasync"));
     // Percentiles of reads and of writes can't be put together.
     let latency = match sides.as_slice() {
+        // fio times a write without the sync that follows it.
+        _ if is_separate => Latency::default(),
         [only] => only.latency.clone(),
         _ => merged(&sides.iter().map(|side| (&side.latency, side.count)).collect::<Vec<_>>()),
     };
@@ -101,6 +113,8 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         path: option("filename").or_else(|| option("directory")).map(str::to_owned),
         file_bytes: option("size").or_else(|| option("filesize")).and_then(size),
         is_direct: option("direct").map(|text| text == "1"),
+        sync: sync.filter(|_| writes_per_sync.is_none()),
+        writes_per_sync,
         iops,
         bytes_per_second,
         latency,
@@ -171,9 +185,18 @@ impl Side {
     }
 }
 
-/// Version 3 has nanoseconds, version 2 microseconds; both begin at the submission (`lat`), or at the completion's begin (`clat`).
+/// Version 3 has nanoseconds, version 2 microseconds; both begin at the submission (`lat`), or at the completion's begin (`clat`). All figures
+/// are of one of them: of that with percentiles, where one has some.
 fn latency(side: &Object) -> Result<Latency, String> {
-    let known = [("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0)];
+    let all = [("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0)];
+    let has_percentiles = |name: &str| {
+        let list = side.get(name).and_then(|of| of.get("percentile")).and_then(Value::as_object);
+        list.is_some_and(|list| !list.is_empty())
+    };
+    let known: Vec<_> = match all.iter().find(|(name, _)| has_percentiles(name)) {
+        Some(one) => vec![*one],
+        None => all.to_vec(),
+    };
     let of = |get: &dyn Fn(&Object) -> Option<f64>| {
         known.iter().find_map(|(name, factor)| {
             let of = side.get(*name).and_then(Value::as_object)?;
@@ -184,8 +207,8 @@ fn latency(side: &Object) -> Result<Latency, String> {
     };
     let number = |name: &'static str| of(&move |of: &Object| of.get(name).and_then(Value::as_f64));
     let mut percentiles_us = Vec::new();
-    for (name, factor) in known {
-        let list = side.get(name).and_then(|of| of.get("percentile")).and_then(Value::as_object);
+    for (name, factor) in &known {
+        let list = side.get(*name).and_then(|of| of.get("percentile")).and_then(Value::as_object);
         for (percent, value) in list.into_iter().flatten().take(64) {
             let pair = percent.parse::<f64>().ok().zip(value.as_f64()).filter(|(_, value)| is_amount(*value));
             let (percent, value) = pair.ok_or_else(|| format!("'{percent}' of {name} is no percentile"))?;

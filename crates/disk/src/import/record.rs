@@ -48,6 +48,15 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
             format!("file {} has other cells than the first, so they are no repetitions of one run", other + 1);
         return Err(refused(problem));
     }
+    let twin = (1..files.len()).find_map(|at| Some((files[..at].iter().position(|file| *file == files[at])?, at)));
+    if let Some((first, second)) = twin {
+        let problem = format!(
+            "files {} and {} have the very same results, so they are one repetition and not two",
+            first + 1,
+            second + 1
+        );
+        return Err(refused(problem));
+    }
     let suite = suite::parse("the results", &text).map_err(refused)?;
     let definition = step::definition(&suite).map_err(|error| refused(error.to_string()))?;
     let repetitions: Vec<Repetition> = files
@@ -121,8 +130,9 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
 }
 
 /// What was done, without what came of it.
-fn cells(file: &[Imported]) -> Vec<(u32, bool, u64, u32, u32)> {
-    let cell = |run: &Imported| (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth);
+fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
+    let cell =
+        |run: &Imported| (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync);
     file.iter().map(cell).collect()
 }
 
@@ -148,6 +158,15 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
             "response times are in whole milliseconds, and a percentile is the end of the millisecond in which it lies"
                 .to_owned(),
         );
+    }
+    if runs.iter().any(|run| run.writes_per_sync.is_some() || matches!(run.sync, Some("fsync" | "fdatasync"))) {
+        all.push(
+            "fio takes the times of writes without the syncs behind them, so they are left out; the rates have both"
+                .to_owned(),
+        );
+    }
+    for (label, writes) in runs.iter().filter_map(|run| Some((&run.label, run.writes_per_sync?))) {
+        all.push(format!("'{label}' made a sync after {writes} writes, which its cell does not say"));
     }
     if runs.iter().any(|run| run.is_direct == Some(false)) {
         all.push("operations went through the system's cache".to_owned());

@@ -49,6 +49,10 @@ pub struct Imported {
     pub file_bytes: Option<u64>,
     /// Whether the system's cache was left out; absent where the file does not say.
     pub is_direct: Option<bool>,
+    /// What made writes durable: `o_dsync`, `fsync` or `fdatasync`; absent where nothing did or the file does not say.
+    pub sync: Option<&'static str>,
+    /// Writes for each sync, where they are several.
+    pub writes_per_sync: Option<u64>,
     /// Operations a second.
     pub iops: f64,
     /// Bytes a second.

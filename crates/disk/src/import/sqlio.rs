@@ -5,6 +5,9 @@ use super::result::{ImportError, Imported, Latency, class_of, is_amount};
 /// Buckets of its histogram: milliseconds 0 to 23, and all from 24 on.
 const BUCKETS: usize = 25;
 
+/// How lines begin that a run has only with its response times, which end with the histogram's parts.
+const TIMED: [&str; 5] = ["using system counter for latency", "latency metrics", "Min_Latency", "histogram:", "ms:"];
+
 /// What has been read of a run.
 #[derive(Default)]
 struct Draft {
@@ -18,6 +21,8 @@ struct Draft {
     is_direct: Option<bool>,
     iops: Option<(f64, usize)>,
     mb: Option<(f64, usize)>,
+    /// Whether response times were asked for, so that all of them have to be there.
+    is_timed: bool,
     latency: Latency,
 }
 
@@ -60,6 +65,7 @@ impl Draft {
     }
 
     fn take(&mut self, line: &str, number: usize) -> Result<(), ImportError> {
+        self.is_timed |= TIMED.iter().any(|begin| line.starts_with(begin));
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             // `32 threads writing for 300 secs to file e:\testfile.dat`; also `from files ... and ...`.
@@ -135,7 +141,11 @@ impl Draft {
                 format!("{mb} MB/s are not {iops} I/Os a second of {block_kb} KB, which are {computed:.2} MB/s");
             return Err(ImportError::at(line, problem));
         }
-        let Latency { min_us, mean_us, max_us, .. } = self.latency;
+        let Latency { min_us, mean_us, max_us, ref histogram_percent, .. } = self.latency;
+        let is_whole = [min_us, mean_us, max_us].iter().all(Option::is_some) && !histogram_percent.is_empty();
+        if self.is_timed && !is_whole {
+            return Err(missing("whole latency metrics: the text breaks off"));
+        }
         let rises = [min_us, mean_us, max_us].into_iter().flatten().is_sorted();
         if !rises {
             return Err(ImportError::at(line, "the latencies' minimum, mean and maximum are not in this order"));
@@ -152,6 +162,8 @@ impl Draft {
             path: self.path,
             file_bytes: self.file_mb.map(|mb| mb << 20),
             is_direct: self.is_direct,
+            sync: None,
+            writes_per_sync: None,
             iops,
             bytes_per_second: iops * (block_kb << 10) as f64,
             latency: self.latency,

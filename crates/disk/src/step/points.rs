@@ -67,6 +67,26 @@ pub(super) fn late(plan: &CellPlan, came: &Came) -> Option<String> {
     })
 }
 
+/// That operations took longer than the cell itself, or that none of them ended within it: rates and stalls tell nothing of what was still
+/// under way at its end.
+pub(super) fn overdue(plan: &CellPlan, came: &Came) -> Option<String> {
+    let (sums, record) = (came.recorder.sums(), &came.record);
+    let longest_s =
+        record.times.buckets.iter().filter(|(_, count)| *count > 0).map(|(us, _)| us / 1e6).fold(0.0, f64::max);
+    let label = &plan.cell.label;
+    let lasted = record.seconds;
+    if sums.answered == 0 && sums.failed == 0 {
+        let after =
+            if sums.drained > 0 { format!(": those under way took up to {longest_s:.1} s") } else { String::new() };
+        return Some(format!(
+            "no operation of '{label}' was completed in the {lasted:.1} s that it was measured{after}"
+        ));
+    }
+    (sums.drained > 0 && longest_s > lasted).then(|| {
+        format!("an operation of '{label}' took {longest_s:.1} s, longer than it was measured ({lasted:.1} s): it is in no rate and no stall")
+    })
+}
+
 /// The percentile of late pick-ups that counts, and the part of the median time from which it is said.
 const LATE_AT: f64 = 90.0;
 const LATE_PART: f64 = 0.1;

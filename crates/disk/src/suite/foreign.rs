@@ -37,7 +37,7 @@ pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
         is_random: run.is_random,
         // A thread that reads or writes one block after the other has a part of the file of its own.
         own_offsets: !run.is_random,
-        sync: None,
+        sync: run.sync,
         block_bytes: run.block_bytes,
         threads: run.threads,
         queue_depth: run.queue_depth,

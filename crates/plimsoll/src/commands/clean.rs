@@ -1,7 +1,11 @@
 //! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Everything else that has a name of ours is
 //! listed with the reason why it stays, and nothing is touched.
 
+use std::path::Path;
+
 use plimsoll_bench::{Interrupt, scratch};
+use plimsoll_disk::file::Leftover;
+use plimsoll_disk::volume;
 use plimsoll_engine::{Database, Error, WorkspaceKind, WorkspaceStatus, temporary};
 use plimsoll_measurement::exit;
 
@@ -14,6 +18,11 @@ use crate::settings::Settings;
 
 /// Cleans a target.
 pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let named = options.target.strip_prefix(volume::SCHEME).and_then(|rest| rest.strip_prefix(':'));
+    let folder = Path::new(named.unwrap_or(&options.target));
+    if named.is_some() || folder.is_dir() {
+        return clean_folder(folder, options, printer);
+    }
     let target = engines::parse(&options.target, printer)?;
     // Backups on this machine, which a target that is away has no say in.
     if !options.dry_run {
@@ -67,6 +76,25 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
         Some(error) => Err(error.into()),
         None => Ok(exit::DONE),
     }
+}
+
+/// Removes the test file of disks in a folder. Nobody can tell whether a complete one was kept or its run killed.
+fn clean_folder(folder: &Path, options: &Clean, printer: &Printer) -> Result<u8, Failure> {
+    let folder = volume::folder(folder)?;
+    match Leftover::find(&folder)? {
+        None => printer.result(&format!("nothing to remove: {} has no test file of Plimsoll", folder.display())),
+        Some(left) if left.is_complete && !options.data => printer.remark(&format!(
+            "{} is complete: a later test can use it, and --data removes it",
+            left.path().display()
+        )),
+        Some(left) if options.dry_run => printer.result(&format!("would remove {}", left.path().display())),
+        Some(left) => {
+            let path = left.path().to_owned();
+            left.remove()?;
+            printer.result(&format!("removed {}", path.display()));
+        }
+    }
+    Ok(exit::DONE)
 }
 
 /// Removes one place of ours, or says why it stays.

@@ -17,6 +17,8 @@ pub struct Row<'a> {
     points: Vec<&'a Point>,
     /// Operations a second, with an interval where there are complete repetitions enough.
     iops: Value,
+    /// Milliseconds in which half of the operations ended, and 99 of 100, where they are figures of the run.
+    times: [Option<f64>; 2],
     /// CPU time of the client's whole process for each operation.
     cpu_us: Option<f64>,
 }
@@ -50,7 +52,11 @@ fn row<'a>(record: &RunRecord, index: u32, figure: Option<&&Figure>, points: Vec
         Some(figure) => value(figure.value, figure.low, figure.high),
         None => value(summary::mean(&values)?, None, None),
     };
-    Some(Row { cell, points, iops, cpu_us: cpu_us(record, index) })
+    let times = ["latency_p50", "latency_p99"].map(|end| {
+        let name = format!("{}{end}", figure?.metric.strip_suffix("iops")?);
+        record.results.iter().find(|figure| figure.metric == name).map(|figure| figure.value)
+    });
+    Some(Row { cell, points, iops, times, cpu_us: cpu_us(record, index) })
 }
 
 const UNIT: &str = "IOPS";
@@ -93,7 +99,7 @@ impl Row<'_> {
         let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
         let writes = f64::from(self.cell.writes_per_sync);
         let iops = of(Some(self.iops.value * writes), limits.iops);
-        let bytes = of(self.mean(Metric::BytesPerS), limits.bytes_per_s);
+        let bytes = of(self.bytes_per_s(), limits.bytes_per_s);
         iops.into_iter().chain(bytes).reduce(f64::max)
     }
 
@@ -123,8 +129,19 @@ impl Row<'_> {
         summary::mean(&self.points.iter().map(|point| point.get(metric)).collect::<Option<Vec<f64>>>()?)
     }
 
+    /// Bytes a second at the rate that the row has: as many for each operation as in all repetitions together.
+    fn bytes_per_s(&self) -> Option<f64> {
+        let iops = self.mean(Metric::Iops).filter(|iops| *iops > 0.0)?;
+        Some(self.iops.value * self.mean(Metric::BytesPerS)? / iops)
+    }
+
     fn ms(&self, metric: Metric) -> Option<f64> {
-        self.mean(metric).map(|us| us / 1e3)
+        let figure = match metric {
+            Metric::LatencyUsP50 => self.times[0],
+            Metric::LatencyUsP99 => self.times[1],
+            _ => None,
+        };
+        figure.or_else(|| self.mean(metric).map(|us| us / 1e3))
     }
 }
 
@@ -207,11 +224,11 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         }
     }
     let range = |(name, low, high): &(String, f64, f64)| {
-        let [low, high] = [low, high].map(|percent| format!("{percent:.0}"));
+        let [low, high] = [low, high].map(|percent| told(*percent, limits.expected));
         if low == high { format!("{name} {low} %") } else { format!("{name} {low} to {high} %") }
     };
     let all: Vec<String> = classes.iter().map(range).collect();
-    let bandwidth = limits.bytes_per_s.map(|bytes| format!("{} MB/s", count_of(bytes / MB as f64)));
+    let bandwidth = limits.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"));
     let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops))), bandwidth];
     let limit: Vec<String> = limit.into_iter().flatten().collect();
     let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), all.join(", "));
@@ -233,14 +250,20 @@ pub fn limits(record: &RunRecord) -> Vec<String> {
     let known = record.ceilings.iter().filter(|ceiling| ceiling.resource.starts_with("data_"));
     let sentence = |ceiling: &plimsoll_measurement::Ceiling| {
         let date = ceiling.date.as_ref().map(|date| format!(", as of {date}")).unwrap_or_default();
-        format!(
-            "Limit of {} {}: {}{date}.",
-            count_of(ceiling.value),
-            if ceiling.unit == "1/s" { "IOPS" } else { "MB/s" },
-            plain(&ceiling.source)
-        )
+        let is_rate = ceiling.unit == "1/s";
+        let value = if is_rate { format!("{} IOPS", count_of(ceiling.value)) } else { quantity(ceiling.value, "MB/s") };
+        format!("Limit of {value}: {}{date}.", plain(&ceiling.source))
     };
     if rows(record).is_empty() { Vec::new() } else { known.map(sentence).collect() }
+}
+
+/// A percentage in whole numbers; in tenths, and none too high, where it is below what is expected and would be rounded up to that.
+fn told(percent: f64, expected: Option<f64>) -> String {
+    if expected.is_some_and(|expected| percent < expected && percent.round() >= expected) {
+        format!("{:.1}", (10.0 * percent).floor() / 10.0)
+    } else {
+        format!("{percent:.0}")
+    }
 }
 
 fn count_of(value: f64) -> String {
@@ -281,7 +304,7 @@ pub fn table(record: &RunRecord) -> Option<Table> {
                 TableCell::from(Value { unit: String::new(), ..row.iops.clone() })
             }),
             (number("Of bought", "%").spare(4), &|row| row.percent_of(&bought).into()),
-            (number("MB/s", ""), &|row| row.mean(Metric::BytesPerS).map(|bytes| bytes / MB as f64).into()),
+            (number("MB/s", ""), &|row| row.bytes_per_s().map(|bytes| bytes / MB as f64).into()),
             (number("p50", "ms").page("STATISTICS.md"), &|row| row.ms(Metric::LatencyUsP50).into()),
             (number("p99", "ms"), &|row| row.ms(Metric::LatencyUsP99).into()),
             (number("mean", "ms").spare(3), &|row| row.ms(Metric::LatencyUsMean).into()),
@@ -346,6 +369,35 @@ mod tests {
         assert_eq!(limits(&record).len(), 1);
         record.repetitions.iter_mut().flat_map(|one| &mut one.points).for_each(|point| point.cell = None);
         assert_eq!((bought(&record), limits(&record)), (None, Vec::new()));
+    }
+
+    #[test]
+    fn a_row_has_one_kind_of_mean() {
+        let mut record = record(2);
+        let figure = |metric: &str, value: f64| Figure {
+            metric: metric.to_owned(),
+            value,
+            unit: "1/s".to_owned(),
+            low: None,
+            high: None,
+            confidence: 95.0,
+            values: vec![value],
+            repetitions: 2,
+            point_cv_percent: None,
+            note: None,
+            expected: None,
+        };
+        // A mean of logarithms, which is none of the points'.
+        record.results = vec![figure("or_iops", 5_000.0), figure("or_latency_p50", 0.7)];
+        let first = &rows(&record)[0];
+        assert_eq!((first.bytes_per_s(), first.ms(Metric::LatencyUsP50)), (Some(5_000.0 * 8192.0), Some(0.7)));
+        assert_eq!(first.ms(Metric::LatencyUsP99), Some(1.9), "that is no figure of this run");
+    }
+
+    #[test]
+    fn a_percentage_below_what_is_expected_is_not_rounded_up_to_it() {
+        let all = [(97.5, Some(98.0)), (97.99, Some(98.0)), (98.2, Some(98.0)), (97.5, None)].map(|(a, b)| told(a, b));
+        assert_eq!(all, ["97.5", "97.9", "98", "98"]);
     }
 
     #[test]
