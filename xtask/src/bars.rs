@@ -151,6 +151,44 @@ const BARS: &[Bar] = &[
         },
     },
     Bar {
+        subject: "simulate",
+        name: "pairs",
+        goal: "40 drawn pairs of hardware: predicted from a run on one within 10 % of the run on the other in 32, the limit right in 36, the \
+               run inside the interval in 36",
+        check: Check::Command {
+            command: "PLIMSOLL_PAIRS=40 cargo test --release -p plimsoll --test predicted -- --nocapture",
+            reason: "takes minutes",
+        },
+    },
+    Bar {
+        subject: "simulate",
+        name: "foretold",
+        goal: "on PostgreSQL under quotas of CPU, reads and log writes: what half as much again brings is predicted within 20 %, or inside an \
+               interval of 30 % at most to each side",
+        check: Check::Command {
+            command: "cargo xtask foretold",
+            reason: "takes minutes, root and a machine that does nothing else",
+        },
+    },
+    Bar {
+        subject: "simulate",
+        name: "layouts",
+        goal: "rows 1 to 4 of the published layouts: requests/s within 10 %, log writes within 6 %, the longest wait right; row 5 held out",
+        check: Check::Command {
+            command: "cargo test --release -p plimsoll-simulate --test layouts",
+            reason: "needs a build of the tests",
+        },
+    },
+    Bar {
+        subject: "simulate",
+        name: "queueing",
+        goal: "networks whose answers are known: 95 % intervals cover in 90 % of 240 runs, bias <= 1 % (2 % at 0.9)",
+        check: Check::Command {
+            command: "cargo test --release -p plimsoll-simulate --test queueing",
+            reason: "needs a build of the tests",
+        },
+    },
+    Bar {
         subject: "sqlserver",
         name: "grammar",
         goal: "every statement and 5,000 generated ones parse; ten planted errors are each caught",

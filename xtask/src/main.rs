@@ -65,6 +65,9 @@ The tasks of the repository.
                                     causes that are induced on real servers, with controls, and whether verdicts name them; needs
                                     root; a later call goes on with what was not tried; --busy with builds beside it;
                                     --tables shows what is known
+  cargo xtask foretold [--program FILE] [--only TEXT]
+                                    what half as much again of a limit brings on PostgreSQL, predicted and measured; needs root;
+                                    1 if a prediction is off
   cargo xtask matrix [--program FILE] [--write] [NAME,...]
                                     every test on every server, short and once, and requests against the server's own counts;
                                     --write puts the tables into docs/ENGINES.md
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         ["sessions"] => sessions::sessions(),
         ["stall"] => stall::stall(),
         ["induced", rest @ ..] => induced::induced(rest),
+        ["foretold", rest @ ..] => induced::foretold(rest),
         ["matrix", rest @ ..] => matrix::matrix(rest),
         ["sampling", rest @ ..] => sampling::sampling(rest),
         ["help" | "-h" | "--help"] => {

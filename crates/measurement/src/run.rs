@@ -132,6 +132,25 @@ pub enum Basis {
     Imported,
 }
 
+impl Basis {
+    const ALL: [Self; 4] = [Self::Measured, Self::Simulated, Self::Predicted, Self::Imported];
+
+    /// The same in a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Simulated => "simulated",
+            Self::Predicted => "predicted",
+            Self::Imported => "imported",
+        }
+    }
+
+    /// That of a name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|basis| basis.name() == name)
+    }
+}
+
 /// The definition a run was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Definition {

@@ -45,6 +45,12 @@ pub struct Gain {
     pub change: String,
     /// How much higher the rate would be, in percent.
     pub gain_percent: f64,
+    /// The lower end over what the run leaves open; absent where that was not looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain_percent_low: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain_percent_high: Option<f64>,
 }
 
 /// A stretch of a repetition with one verdict.

@@ -290,7 +290,7 @@ fn what_runs_left_in_a_folder_is_cleaned_on_request() {
     fs::write(disk.file(), "a letter").unwrap();
     disk.scene.say(&["clean", folder, "--data"]).failed(6, &["is not ours"]);
     assert_eq!(fs::read_to_string(disk.file()).unwrap(), "a letter");
-    disk.scene.say(&["clean", "disk:/nowhere/at/all"]).failed(3, &["/nowhere/at/all"]);
+    disk.scene.say(&["clean", "disk:/nowhere/at/all"]).failed(4, &["/nowhere/at/all"]);
 }
 
 #[test]

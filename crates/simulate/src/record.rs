@@ -98,8 +98,12 @@ pub fn run(
         host: about.host.clone(),
         ..RunRecord::default()
     };
-    let repetitions: Vec<Repetition> =
-        replicated.replications.iter().zip('a'..='z').map(|(one, label)| repetition(scenario, one, label)).collect();
+    let repetitions: Vec<Repetition> = replicated
+        .replications
+        .iter()
+        .zip('a'..='z')
+        .map(|(one, label)| repetition(scenario.sessions, one, label))
+        .collect();
     let figures = if unsteady.is_some() { Vec::new() } else { figures(case, replicated) };
     let absent = unsteady.iter().map(|reason| AbsentFigure { metric: FIGURES[0].0.to_owned(), reason: reason.clone() });
     let finished = RunRecord {
@@ -111,6 +115,16 @@ pub fn run(
         verdict: verdict(replicated, unsteady),
         ..begun.clone()
     };
+    told(about, begun, repetitions, finished)
+}
+
+/// The events that tell of a run, and the record that they come to.
+pub(crate) fn told(
+    about: &About,
+    begun: RunRecord,
+    repetitions: Vec<Repetition>,
+    finished: RunRecord,
+) -> Option<(Vec<Event>, RunRecord)> {
     let mut kinds = vec![Kind::Begun(Box::new(begun))];
     for repetition in repetitions {
         let measured =
@@ -234,7 +248,8 @@ fn ceilings(scenario: &Scenario) -> Vec<Ceiling> {
     all
 }
 
-fn repetition(scenario: &Scenario, one: &Replication, label: char) -> Repetition {
+/// What a replication with so many sessions came to, as a repetition.
+pub(crate) fn repetition(sessions: u32, one: &Replication, label: char) -> Repetition {
     let times = one.times.to_data();
     let operations = (one.requests_per_s * one.seconds).round() as u64;
     let slot = one.course.first().map_or(0.0, |(end, _)| *end);
@@ -242,14 +257,14 @@ fn repetition(scenario: &Scenario, one: &Replication, label: char) -> Repetition
         let point = Point { index, started_seconds: end - slot, seconds: slot, ..Point::default() };
         point.with(Metric::Operations, (rate * slot).round() as u64)
     });
-    let sessions = f64::from(scenario.sessions);
+    let of_all = f64::from(sessions);
     let wait = |wait: &str, class: WaitClass, ms: f64| {
         let seconds = ms / 1e3 * one.requests_per_s * one.seconds;
         WaitDelta {
             wait: wait.to_owned(),
             class: Some(class.into()),
             seconds,
-            elapsed_percent: 100.0 * seconds / one.seconds / sessions,
+            elapsed_percent: 100.0 * seconds / one.seconds / of_all,
             ..WaitDelta::default()
         }
     };
@@ -275,7 +290,7 @@ fn repetition(scenario: &Scenario, one: &Replication, label: char) -> Repetition
             label: "all".to_owned(),
             started_seconds: one.transient_s,
             seconds: one.seconds,
-            sessions: scenario.sessions,
+            sessions,
             operations,
             rate: one.requests_per_s,
             times,
@@ -306,8 +321,19 @@ fn delta(file: &FileFigures, seconds: f64) -> FileDelta {
     }
 }
 
-/// Mean use of all resources over the replications, the most used first: name, verdict name, percent, a ceiling in words.
-fn used(replicated: &Replicated) -> Vec<(String, &'static str, f64, String)> {
+/// The use of a resource: name, verdict name, percent, a ceiling in words.
+pub(crate) type Used = (String, &'static str, f64, String);
+
+/// Sentences about the two resources that are used most.
+pub(crate) fn first_and_second(used: &[Used]) -> Vec<String> {
+    used.iter()
+        .zip(["The first limit", "The second limit"])
+        .map(|((name, _, percent, ceiling), which)| format!("{which} is {name}: {percent:.0} % of {ceiling} are used."))
+        .collect()
+}
+
+/// Mean use of all resources over the replications, the most used first.
+pub(crate) fn used(replicated: &Replicated) -> Vec<Used> {
     let Some(first) = replicated.replications.first() else { return Vec::new() };
     let of = |resource: &Resource| {
         let percent = replicated.used_percent(&resource.name)?.value;
@@ -329,11 +355,7 @@ fn verdict(replicated: &Replicated, unsteady: Option<String>) -> Verdict {
         return Verdict { evidence: vec![format!("{reason}: {hint}.")], ..Verdict::default() };
     }
     let used = used(replicated);
-    let mut evidence: Vec<String> = used
-        .iter()
-        .zip(["The first limit", "The second limit"])
-        .map(|((name, _, percent, ceiling), which)| format!("{which} is {name}: {percent:.0} % of {ceiling} are used."))
-        .collect();
+    let mut evidence = first_and_second(&used);
     let share = |of: fn(&Replication) -> Option<f64>| replicated.figure(of).map(|found| found.value);
     let shares = [
         ("pages", share(|one| Some(one.wait_percent?.page))),
@@ -345,7 +367,7 @@ fn verdict(replicated: &Replicated, unsteady: Option<String>) -> Verdict {
     evidence.extend(
         longest.map(|(what, share)| format!("Sessions wait for {what} in {share:.0} % of the time that they wait.")),
     );
-    let bound = |(_, _, percent, _): &&(String, &'static str, f64, String)| *percent >= BOUND_PERCENT;
+    let bound = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT;
     let limit = used.first().filter(bound);
     let mut also: Vec<String> = used.iter().skip(1).filter(bound).map(|(_, limit, ..)| (*limit).to_owned()).collect();
     also.dedup();

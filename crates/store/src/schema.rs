@@ -104,6 +104,12 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         made INTEGER NOT NULL,
         PRIMARY KEY (target, object)
     ) STRICT, WITHOUT ROWID;",
+    // Version 4: lists tell what was measured from what a model says.
+    "ALTER TABLE run ADD COLUMN basis TEXT NOT NULL DEFAULT 'measured';
+    UPDATE run SET basis = coalesce((
+        SELECT document ->> '$.basis' FROM event
+        WHERE event.run_id = run.run_id AND kind IN ('begun', 'finished') AND json_valid(document)
+        ORDER BY kind LIMIT 1), 'measured');",
 ];
 
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_measurement::{Figure, RunRecord};
+use plimsoll_measurement::{Basis, Figure, RunRecord};
+use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
@@ -38,6 +39,8 @@ pub struct RunSummary {
     /// Identifies the server and database, whatever URL they were reached by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_fingerprint: Option<String>,
+    /// Whether it was measured, or comes from a model or another tool.
+    pub basis: Basis,
     /// Kind of the database.
     pub engine: String,
     /// Start of the run, RFC 3339 in UTC.
@@ -75,6 +78,7 @@ impl From<RunRecord> for RunSummary {
             test: run.test,
             target: run.target,
             target_fingerprint: run.target_fingerprint,
+            basis: run.basis,
             engine: run.engine,
             started_at: run.started_at,
             ended_at: run.ended_at,
@@ -98,8 +102,8 @@ pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> 
     let also = json(serde_json::to_string(&run.also))?;
     let sql =
         "INSERT OR REPLACE INTO run (run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at,
-            complete, error_kind, client_verdict, bottleneck, also, figure)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+            complete, error_kind, client_verdict, bottleneck, also, figure, basis)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     let row = params![
         run.run_id,
         run.test,
@@ -115,6 +119,7 @@ pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> 
         run.limit,
         also,
         figure,
+        run.basis.name(),
     ];
     let written = connection.prepare_cached(sql).and_then(|mut statement| statement.execute(row));
     written.map(drop).map_err(StoreError::sqlite(path))
@@ -124,7 +129,7 @@ pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> 
 pub(crate) fn page(connection: &Connection, path: &Path, filter: &Filter) -> Result<Vec<RunSummary>, StoreError> {
     let sql =
         "SELECT run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at, complete, error_kind,
-            client_verdict, bottleneck, also, figure FROM run
+            client_verdict, bottleneck, also, figure, basis FROM run
         WHERE (?1 IS NULL OR test = ?1) AND (?2 IS NULL OR target = ?2 OR target_fingerprint = ?2)
           AND (?3 IS NULL OR campaign = ?3) AND (?4 IS NULL OR run_id < ?4)
         ORDER BY run_id DESC LIMIT ?5";
@@ -160,6 +165,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Result<RunSummary, StoreError>> {
         test: row.get(1)?,
         target: row.get(2)?,
         target_fingerprint: row.get(3)?,
+        basis: basis(row)?,
         campaign: row.get(4)?,
         engine: row.get(5)?,
         started_at: row.get(6)?,
@@ -172,6 +178,11 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Result<RunSummary, StoreError>> {
         result,
         run_id,
     }))
+}
+
+fn basis(row: &Row<'_>) -> rusqlite::Result<Basis> {
+    let name: String = row.get(14)?;
+    Basis::of(&name).ok_or_else(|| rusqlite::Error::InvalidColumnType(14, name, Type::Text))
 }
 
 /// True for a run that has ended.

@@ -10,8 +10,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use common::{begun, finished, keep};
-use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::event::Kind;
+use plimsoll_measurement::{Basis, RunRecord};
 use plimsoll_store::{Filter, RunStore, RunSummary, StoreError};
 use rusqlite::Connection;
 
@@ -440,4 +440,20 @@ fn a_store_that_is_opened_twice_keeps_its_locks() {
     let sound: String =
         Connection::open(&path).unwrap().pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
+}
+
+#[test]
+fn a_store_of_version_3_learns_what_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = RunStore::open(&path).unwrap();
+    keep(&store, &RunRecord { basis: Basis::Predicted, ..finished("run-1") }).unwrap();
+    keep(&store, &begun("run-2")).unwrap();
+    drop(store);
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("ALTER TABLE run DROP COLUMN basis; PRAGMA user_version = 3").unwrap();
+    drop(connection);
+    let runs = RunStore::open(&path).unwrap().summaries(&Filter::default()).unwrap();
+    let known: Vec<_> = runs.iter().map(|run| (run.run_id.as_str(), run.basis)).collect();
+    assert_eq!(known, [("run-2", Basis::Measured), ("run-1", Basis::Predicted)]);
 }

@@ -293,6 +293,15 @@ impl Means {
         }
     }
 
+    /// The same with so many times its rates and quotas; `None` where it has none of them.
+    pub fn with_more(&self, factor: f64) -> Option<Self> {
+        let mut more = self.clone();
+        more.rates().iter().any(|rate| rate.is_some()).then(|| {
+            scale(more.rates(), factor);
+            more
+        })
+    }
+
     fn lifted(&self) -> Self {
         let mut lifted = self.clone();
         scale(lifted.rates(), MORE);

@@ -3,6 +3,7 @@
 //! on this machine makes a case that was *not run*, never one that passed.
 
 mod causes;
+mod foretold;
 mod limits;
 mod means;
 mod proxy;
@@ -22,6 +23,7 @@ use crate::child::{answered, measured, record};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 use causes::{Cause, Causes, Plan, Product};
+pub use foretold::foretold;
 use means::{InForce, Neighbours};
 use results::{Found, Results, Tried};
 use server::Server;

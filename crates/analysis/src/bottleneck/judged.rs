@@ -120,6 +120,7 @@ impl Judged {
             limit: limit.to_owned(),
             change: change.to_owned(),
             gain_percent: (gain * 10.0).round() / 10.0,
+            ..Gain::default()
         };
         all.into_iter().map(lift).collect()
     }

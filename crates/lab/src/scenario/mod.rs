@@ -14,12 +14,14 @@ mod demand;
 mod draw;
 mod drawn;
 mod family;
+mod pair;
 mod workload;
 
 use plimsoll_hardware::{Raise, Spec};
 
 pub use class::{Class, Half};
 pub use family::Family;
+pub use pair::{Pair, pair};
 
 use crate::fault::Fault;
 

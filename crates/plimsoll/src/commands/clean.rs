@@ -83,10 +83,8 @@ fn clean_folder(folder: &Path, options: &Clean, printer: &Printer) -> Result<u8,
     let folder = volume::folder(folder)?;
     match Leftover::find(&folder)? {
         None => printer.result(&format!("nothing to remove: {} has no test file of Plimsoll", folder.display())),
-        Some(left) if left.is_complete && !options.data => printer.remark(&format!(
-            "{} is complete: a later test can use it, and --data removes it",
-            left.path().display()
-        )),
+        Some(left) if left.is_complete && !options.data => printer
+            .remark(&format!("{} is complete: a later test can use it, and --data removes it", left.path().display())),
         Some(left) if options.dry_run => printer.result(&format!("would remove {}", left.path().display())),
         Some(left) => {
             let path = left.path().to_owned();

@@ -1,6 +1,7 @@
 //! `plimsoll compare`: runs against a first one, metric by metric, as ratios with an interval.
 
 pub mod conditions;
+pub mod predictions;
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
@@ -43,8 +44,14 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
             pair.rows.iter().for_each(|row| printer.json(&pair.json(row).to_string()));
         }
     } else {
+        for sentence in pairs.iter().filter_map(|pair| predictions::sentence(pair.base, pair.other)) {
+            printer.result(&sentence);
+        }
         let rows: Vec<Comparison> = pairs.iter().flat_map(Pair::for_people).collect();
         printer.result(&terminal::comparison(&rows, printer.style));
+    }
+    if pairs.iter().any(|pair| predictions::sentence(pair.base, pair.other).is_some()) {
+        predictions::score(&store)?.iter().for_each(|sentence| printer.remark(sentence));
     }
     let worse = pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.verdict == Verdict::Worse && row.is_certain());
     if options.fail_on == Some(FailOn::Worse) && !options.json {

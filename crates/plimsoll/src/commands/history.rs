@@ -3,7 +3,7 @@
 use plimsoll_analysis::history::{self, Shift, Terms};
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
 use plimsoll_engine::Target;
-use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_measurement::{Basis, RunRecord, exit};
 use plimsoll_report::history::{FEWEST_RUNS, History, Run};
 use plimsoll_report::html;
 use plimsoll_report::terminal::{self, Style};
@@ -95,6 +95,9 @@ impl Chosen {
 
     /// The run's values if it measured what the reference did, else why not.
     fn values(&self, run: &RunRecord) -> Result<Series, String> {
+        if self.reference.basis != run.basis {
+            return Err(format!("it was {}", run.basis.name()));
+        }
         if self.reference.target_fingerprint != run.target_fingerprint {
             return Err("another server or database answered at this URL".to_owned());
         }
@@ -230,7 +233,8 @@ fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummar
 /// The newest run that has a figure, and one that is neither a bound nor in doubt if there is such a run.
 fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &RunStore) -> Result<RunRecord, Failure> {
     let mut newest = None;
-    for summary in summaries {
+    // What a model says of a target is none of its history.
+    for summary in summaries.iter().filter(|run| !matches!(run.basis, Basis::Simulated | Basis::Predicted)) {
         let run = store.record(&summary.run_id)?;
         let all = series_of(&run);
         let Some(series) = all.iter().find(|series| metric.is_none_or(|metric| series.metric == metric)) else {

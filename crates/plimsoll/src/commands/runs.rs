@@ -66,6 +66,7 @@ fn row(run: &RunSummary) -> plimsoll_report::RunSummary {
         run_id: short(&run.run_id).to_owned(),
         started_at: run.started_at.clone(),
         test: run.test.clone(),
+        basis: run.basis,
         target: run.target.clone(),
         headline,
         limit: plimsoll_report::limit_in_a_cell(run.limit.as_deref(), &run.also),

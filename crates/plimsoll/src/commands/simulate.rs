@@ -1,4 +1,6 @@
-//! `plimsoll simulate`: what a database server would deliver, by a model of it, for one scenario or a grid of cases.
+//! `plimsoll simulate`: what a database server would deliver, by a model of it, for one scenario or a grid of cases, or from a measured run.
+
+mod predict;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use plimsoll_bench::Interrupt;
-use plimsoll_clock::{Clock as _, RealClock};
+use plimsoll_clock::RealClock;
 use plimsoll_engine::files;
 use plimsoll_measurement::{RunRecord, Subject, exit};
 use plimsoll_report::{simulated, terminal};
@@ -17,6 +19,7 @@ use plimsoll_simulate::record::{self, About};
 use plimsoll_simulate::scenario::{Case, Document, Scenario, ScenarioError, Variation};
 use plimsoll_simulate::server::{Replication, simulate_until};
 
+use self::predict::now;
 use super::run::{build, present, this_machine};
 use crate::args::Simulate;
 use crate::failure::Failure;
@@ -30,6 +33,9 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Simulates all cases, keeps each as a run, and shows them.
 pub fn simulate(options: &Simulate, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    if let Some(run) = &options.from {
+        return predict::predict(run, options, settings, printer);
+    }
     // Everything that can be wrong with the scenario is found before anything is kept.
     let document = document(options)?;
     let cases = document.scenarios().map_err(|error| failure(&error))?;
@@ -75,7 +81,9 @@ pub fn simulate(options: &Simulate, settings: &Settings, printer: &Printer) -> R
 }
 
 fn document(options: &Simulate) -> Result<Document, Failure> {
-    let path = &options.scenario;
+    let Some(path) = &options.scenario else {
+        return Err(Failure::usage("no scenario was named").hint("examples/mi-layout.toml is one"));
+    };
     let text = files::read_text(path, MOST_BYTES).map_err(|error| {
         Failure::usage(format!("cannot read the scenario {}: {error}", path.display()))
             .hint("examples/mi-layout.toml is one; docs/SIMULATE.md lists the keys")
@@ -92,11 +100,6 @@ fn document(options: &Simulate) -> Result<Document, Failure> {
         document.vary(&variation).map_err(|error| failure(&error))?;
     }
     Ok(document)
-}
-
-/// The time of day, as records keep it.
-fn now(clock: &RealClock) -> String {
-    format!("{:.3}", clock.timestamp(clock.now()))
 }
 
 fn name(path: &Path) -> String {

@@ -1,7 +1,7 @@
 //! What stands behind a verdict, as tables: its segments, and the ceilings that figures were held against.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::{Repetition, RunRecord, SampleGap, Segment};
+use plimsoll_measurement::{Gain, Repetition, RunRecord, SampleGap, Segment};
 
 use super::order::grouped;
 use super::sampled::{NEAR_PERCENT, series, utilisation};
@@ -110,13 +110,40 @@ fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Serie
     joined.into_iter().map(one).collect()
 }
 
+/// Whether a gain is worth a row: of those that were asked for there may be many that bring nothing.
+fn is_worth_a_row(gain: &Gain) -> bool {
+    gain.gain_percent_high.is_none_or(|high| high >= LEAST_GAIN_PERCENT)
+}
+
+const LEAST_GAIN_PERCENT: f64 = 0.5;
+
+/// What was raised in vain, by the largest of the changes that were tried.
+pub fn in_vain(record: &RunRecord) -> Option<String> {
+    let gains = &record.verdict.gains;
+    let mut limits: Vec<&str> = gains.iter().map(|gain| gain.limit.as_str()).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    let of = |limit: &str| gains.iter().filter(|gain| gain.limit == limit).collect::<Vec<&Gain>>();
+    let tried = limits.into_iter().map(of).filter(|all| !all.iter().any(|gain| is_worth_a_row(gain)));
+    let largest = |all: Vec<&Gain>| {
+        let percent = |gain: &&Gain| gain.change.split(' ').next().and_then(|word| word.parse::<u32>().ok());
+        all.into_iter().max_by_key(percent).map(|gain| plain(&gain.change))
+    };
+    let names: Vec<String> = tried.filter_map(largest).collect();
+    (!names.is_empty()).then(|| format!("Next to nothing comes of {}.", names.join(", ")))
+}
+
 /// Rows: what would raise the rate, by a model of what was measured.
 pub fn gains(record: &RunRecord) -> Option<Table> {
     Table::of(
-        &record.verdict.gains,
+        record.verdict.gains.iter().filter(|gain| is_worth_a_row(gain)),
         &[
             (text("With"), &|gain| plain(&gain.change).into()),
             (number("Higher rate", "%").page("VERDICTS.md"), &|gain| format::gain(gain.gain_percent).into()),
+            (text("Interval"), &|gain| {
+                let ends = gain.gain_percent_low.zip(gain.gain_percent_high);
+                ends.and_then(|(low, high)| format::ends(gain.gain_percent, low, high)).into()
+            }),
         ],
     )
 }

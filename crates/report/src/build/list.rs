@@ -1,9 +1,9 @@
 //! A list of runs, as a table.
 
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::{Basis, RunRecord};
 
 use super::words;
-use crate::model::format::plain;
+use crate::model::format::{marked_basis, plain};
 use crate::model::{Cell, Table, Value, number, text};
 
 /// A run in a list of runs.
@@ -15,6 +15,8 @@ pub struct RunSummary {
     pub started_at: String,
     /// Name of the test.
     pub test: String,
+    /// Whether it was measured.
+    pub basis: Basis,
     /// The target's URL without secrets.
     pub target: String,
     /// The headline figure; absent if nothing complete was measured.
@@ -31,6 +33,7 @@ impl From<&RunRecord> for RunSummary {
             run_id: record.run_id.clone(),
             started_at: record.started_at.clone(),
             test: record.test.clone(),
+            basis: record.basis,
             target: record.target.clone(),
             headline: record.result.as_ref().map(|figure| words::value(record, figure)),
             limit: words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also),
@@ -50,7 +53,7 @@ pub fn list(runs: &[RunSummary]) -> Option<Table> {
         &[
             (text("Run"), &|run| plain(&run.run_id).into()),
             (text("Started (UTC)").spare(20), &|run| Cell::time(&run.started_at)),
-            (text("Test"), &|run| plain(&run.test).into()),
+            (text("Test"), &|run| plain(&format!("{}{}", run.test, marked_basis(run.basis))).into()),
             (text("Target"), &|run| plain(&run.target).into()),
             (number("Headline", ""), &|run| headline(run).into()),
             (text("Bottleneck").spare(10), &|run| run.limit.as_deref().map(plain).into()),

@@ -1,7 +1,7 @@
 //! The report of one run of any subject: what was delivered, what bound it, how steady it was, under which conditions.
 
 use plimsoll_measurement::run::NOT_AVAILABLE;
-use plimsoll_measurement::{RunRecord, Subject};
+use plimsoll_measurement::{Basis, RunRecord, Subject};
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
@@ -35,7 +35,13 @@ pub fn run(record: &RunRecord) -> Report {
     let of_picture = |block: &Block| matches!(block, Block::Picture(_));
     let of_table = |block: &Block| matches!(block, Block::Table(_));
     report.add_all([Part::promoted(Rank::Picture, [&mut delivered, &mut bound, &mut even], of_picture)]);
-    report.add_all([Part::promoted(Rank::Table, [&mut delivered, &mut even, &mut bound], of_table)]);
+    // What was predicted has no course worth a table: what it would gain is asked for.
+    let table = if record.basis == Basis::Predicted {
+        Part::promoted(Rank::Table, [&mut bound, &mut delivered, &mut even], of_table)
+    } else {
+        Part::promoted(Rank::Table, [&mut delivered, &mut even, &mut bound], of_table)
+    };
+    report.add_all([table]);
     report.add_all([delivered, bound, even, conditions(record), more]);
     report
 }
@@ -156,6 +162,7 @@ fn bound(record: &RunRecord) -> Part {
     part.say(Tone::Quiet, words::client(record).filter(|(_, warns)| !warns).map(|(sentence, _)| sentence));
     part.say(Tone::Quiet, record.expected.as_ref().and_then(words::computed));
     part.table(words::GAINS, evidence::gains(record));
+    part.say(Tone::Quiet, evidence::in_vain(record));
     part.table("Used of each ceiling", evidence::used(record));
     part.pictures(plots_samples::panels(record));
     part.pictures(plots_more::used_by_point(record));

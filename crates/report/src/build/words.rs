@@ -1,7 +1,7 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::{Expected, Figure, Repetition, RunRecord, Verdict};
+use plimsoll_measurement::{Basis, Expected, Figure, Repetition, RunRecord, Verdict};
 
 use crate::model::format::{
     self, capital, confidence, count, ends_of, name, percent, plain, quantity, signed_percent, value as shown,
@@ -51,7 +51,11 @@ pub fn headline(record: &RunRecord, figure: &Figure) -> String {
         (None, None, Some(high)) => format!("at most {}", quantity(high, &value.unit)),
         (None, None, None) => "without an interval".to_owned(),
     };
-    let repetitions = count(figure.repetitions as usize, "repetition");
+    let number = figure.repetitions as usize;
+    let repetitions = match record.basis {
+        Basis::Predicted => format!("{number} sets of parameters"),
+        _ => count(number, "repetition"),
+    };
     format!("The {} is {} over {repetitions}, {interval}.", name(&figure.metric), shown(&value))
 }
 
@@ -281,6 +285,7 @@ mod tests {
             limit: limit.to_owned(),
             change: change.to_owned(),
             gain_percent,
+            ..Gain::default()
         };
         let gains = vec![of("cpu", "faster cores", 14.3), of("client", "a client that needs less", 6.2)];
         let verdict = Verdict { limit: Some("client".to_owned()), gains, ..Verdict::default() };

@@ -19,7 +19,7 @@ fn column(
 }
 
 fn lift(limit: &str, change: &str, gain_percent: f64) -> Gain {
-    Gain { limit: limit.into(), change: change.into(), gain_percent }
+    Gain { limit: limit.into(), change: change.into(), gain_percent, ..Gain::default() }
 }
 
 fn ceiling(resource: &str, value: f64, source: &str) -> Ceiling {

@@ -1,7 +1,7 @@
 //! The database server: sessions, CPU, buffer pool, log, background writer, and files on modelled disks.
 
 mod counts;
-mod log;
+pub(crate) mod log;
 mod model;
 mod pool;
 mod replication;

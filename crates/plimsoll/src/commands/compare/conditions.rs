@@ -75,6 +75,8 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     if !is_one_test && base.test == other.test {
         add("definition", weight, text(&base.definition.hash), text(&other.definition.hash));
     }
+    let basis = |run: &RunRecord| text(run.basis.name());
+    add("basis", Weight::Warns, basis(base), basis(other));
     add("target", Weight::Compared, text(&base.target), text(&other.target));
     add("engine", Weight::Warns, text(&base.engine), text(&other.engine));
     let is_one_engine = base.engine == other.engine;

@@ -1,0 +1,145 @@
+//! Predictions held against runs that were made of the same test on the target they are for.
+
+use plimsoll_analysis::summary;
+use plimsoll_measurement::units::format_significant;
+use plimsoll_measurement::{Basis, Figure, RunRecord};
+use plimsoll_store::{Filter, RunStore, StoreError};
+
+use super::conditions;
+
+/// A prediction with a run that shows what is true.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Checked<'a> {
+    predicted: &'a Figure,
+    measured: &'a Figure,
+    limits: [Option<&'a str>; 2],
+}
+
+impl<'a> Checked<'a> {
+    /// `None` unless the first was predicted, the other measured, and both have the figure.
+    fn of(prediction: &'a RunRecord, run: &'a RunRecord) -> Option<Self> {
+        if (prediction.basis, run.basis) != (Basis::Predicted, Basis::Measured) {
+            return None;
+        }
+        let predicted = prediction.result.as_ref()?;
+        let measured =
+            run.results.iter().find(|one| (&one.metric, &one.unit) == (&predicted.metric, &predicted.unit))?;
+        let limits = [prediction, run].map(|one| one.verdict.limit.as_deref());
+        (measured.value > 0.0).then_some(Self { predicted, measured, limits })
+    }
+
+    /// How far the prediction is above the run, in percent of it.
+    fn error_percent(&self) -> f64 {
+        100.0 * (self.predicted.value / self.measured.value - 1.0)
+    }
+
+    fn is_inside(&self) -> bool {
+        let ends = self.predicted.low.zip(self.predicted.high);
+        ends.is_some_and(|(low, high)| (low..=high).contains(&self.measured.value))
+    }
+
+    fn names_the_limit(&self) -> bool {
+        self.limits[0].is_some() && self.limits[0] == self.limits[1]
+    }
+
+    fn sentence(&self) -> String {
+        let shown = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), format_significant);
+        let (error, Figure { value, unit, low, high, .. }) = (self.error_percent(), self.predicted);
+        format!(
+            "The prediction is {} {unit} ({} to {}), {} % {} than the measured {} {unit}, which {} inside this interval.",
+            format_significant(*value),
+            shown(*low),
+            shown(*high),
+            format_significant(error.abs()),
+            if error < 0.0 { "less" } else { "more" },
+            format_significant(self.measured.value),
+            if self.is_inside() { "lies" } else { "does not lie" },
+        )
+    }
+}
+
+/// How near a prediction came, if one of the two is one and the other was measured.
+pub fn sentence(base: &RunRecord, other: &RunRecord) -> Option<String> {
+    Checked::of(base, other).or_else(|| Checked::of(other, base)).map(|checked| checked.sentence())
+}
+
+/// How often the predictions of a store were right, as far as a run of the same test was made on their target. `None` if there is none yet.
+///
+/// # Errors
+/// Those of the store.
+pub fn score(store: &RunStore) -> Result<Option<String>, StoreError> {
+    let runs = store.summaries(&Filter::default())?;
+    let (mut errors, mut inside, mut named) = (Vec::new(), 0, 0);
+    for summary in runs.iter().filter(|run| run.basis == Basis::Predicted) {
+        let prediction = store.record(&summary.run_id)?;
+        // What is predicted of a run's own hardware was seen before.
+        if prediction.environment.get(plimsoll_simulate::calibrate::FROM_TARGET) == Some(&prediction.target) {
+            continue;
+        }
+        let is_of_it = |run: &&plimsoll_store::RunSummary| {
+            run.basis == Basis::Measured
+                && run.complete
+                && (&run.test, &run.target) == (&prediction.test, &prediction.target)
+        };
+        for run in runs.iter().filter(is_of_it) {
+            let run = store.record(&run.run_id)?;
+            if conditions::refusal(&prediction, &run).is_some() {
+                continue;
+            }
+            let Some(checked) = Checked::of(&prediction, &run) else { continue };
+            errors.push(checked.error_percent().abs());
+            inside += u32::from(checked.is_inside());
+            named += u32::from(checked.names_the_limit());
+            break;
+        }
+    }
+    Ok(told(&errors, inside, named))
+}
+
+fn told(errors: &[f64], inside: u32, named: u32) -> Option<String> {
+    let median = summary::median(errors)?;
+    Some(format!(
+        "Predictions in this store whose target was measured: {}. The measured rate is inside the interval of {inside}, its limit is named by \
+         {named}, and the median miss is {} %.",
+        errors.len(),
+        format_significant(median)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(basis: Basis, value: f64, ends: Option<(f64, f64)>) -> RunRecord {
+        let text = r#"{"metric": "request_rate", "value": 0, "unit": "1/s", "confidence": 0.95, "values": [], "repetitions": 20}"#;
+        let figure: Figure = serde_json::from_str(text).unwrap();
+        let figure = Figure { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), ..figure };
+        RunRecord { basis, result: Some(figure.clone()), results: vec![figure], ..RunRecord::default() }
+    }
+
+    #[test]
+    fn a_prediction_is_held_against_what_was_measured() {
+        let prediction = run(Basis::Predicted, 110.0, Some((95.0, 120.0)));
+        let measured = run(Basis::Measured, 100.0, None);
+        let said = sentence(&measured, &prediction).unwrap();
+        assert_eq!(
+            said,
+            "The prediction is 110 1/s (95.0 to 120), 10.0 % more than the measured 100 1/s, which lies inside this interval."
+        );
+        let far = sentence(&prediction, &run(Basis::Measured, 125.0, None)).unwrap();
+        assert!(far.contains("12.0 % less than the measured 125 1/s, which does not lie"), "{far}");
+        assert_eq!(sentence(&measured, &measured), None);
+        assert_eq!(sentence(&prediction, &prediction), None);
+    }
+
+    #[test]
+    fn a_score_needs_a_run() {
+        assert_eq!(told(&[], 0, 0), None);
+        let said = told(&[1.0, 3.0, 9.0], 2, 1).unwrap();
+        assert!(
+            said.contains("measured: 3. The measured rate is inside the interval of 2, its limit is named by 1,"),
+            "{said}"
+        );
+        assert!(said.ends_with("the median miss is 3.00 %."), "{said}");
+    }
+}

@@ -1,0 +1,117 @@
+//! `plimsoll simulate --from RUN`: what the requests of a stored run would get on other hardware.
+
+use plimsoll_clock::{Clock as _, RealClock};
+use plimsoll_lab::{Address, level};
+use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_simulate::calibrate::{Calibrated, CalibrationError, Evidence, Hardware, Telling, predicted};
+use plimsoll_simulate::record::About;
+
+use crate::args::Simulate;
+use crate::commands::compare::predictions;
+use crate::commands::run::{build, present, this_machine};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// What targets of the lab begin with.
+const LAB: &str = "lab:";
+
+/// Factors by which limits are raised for their gains.
+const RAISED: [f64; 3] = [1.1, 1.5, 2.0];
+
+/// Where a prediction is for.
+struct Target {
+    hardware: Hardware,
+    name: String,
+    edition: (Option<String>, Option<String>),
+}
+
+/// Predicts, keeps the prediction as a run, and shows it.
+pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    if options.on.is_none() && !options.gains {
+        return Err(Failure::usage("--from RUN does not say what to predict")
+            .hint("add --on SERVICE/LEVEL, --on MACHINE.toml or --gains; plimsoll catalog lists levels"));
+    }
+    let store = settings.read_store()?;
+    let source = store.record(run)?;
+    drop(store);
+    let clock = RealClock::new();
+    let started_at = now(&clock);
+    let evidence = Evidence::of(&source).map_err(|error| failure(&error))?;
+    let (own, scale) = hardware(&source, &evidence)?;
+    let target = match &options.on {
+        Some(on) => target(on, &own, scale, &source)?,
+        None => Target {
+            hardware: own.clone(),
+            name: source.target.clone(),
+            edition: (source.catalog_edition.clone(), source.catalog_edition_date.clone()),
+        },
+    };
+    let calibrated = Calibrated::of(&source, evidence, own).map_err(|error| failure(&error))?;
+    let prediction = calibrated.predict(&target.hardware).map_err(|error| failure(&error))?;
+    let gains = if options.gains { calibrated.gains(&calibrated.hardware, &RAISED) } else { Vec::new() };
+    let about = About {
+        run_id: uuid::Uuid::now_v7().simple().to_string(),
+        started_at,
+        ended_at: now(&clock),
+        build: build(),
+        campaign: options.campaign.clone(),
+        text: source.definition.text.clone(),
+        host: this_machine(),
+    };
+    let telling = Telling {
+        source: &source,
+        calibrated: &calibrated,
+        prediction: &prediction,
+        target: target.name,
+        edition: target.edition,
+        gains: &gains,
+    };
+    let Some((events, record)) = predicted(&about, &telling) else {
+        return Err(Failure::usage("the prediction came to no run").code(exit::INTERNAL));
+    };
+    let store = settings.open_store()?;
+    store.append(&events)?;
+    present(&record, options.json, printer)?;
+    predictions::score(&store)?.iter().for_each(|sentence| printer.remark(sentence));
+    Ok(exit::DONE)
+}
+
+/// The hardware of a run, and by what its volumes were divided. That of the lab is known; of a real server it is what the run saw of it.
+fn hardware(source: &RunRecord, evidence: &Evidence) -> Result<(Hardware, u64), Failure> {
+    if !source.target.starts_with(LAB) {
+        return Ok((Hardware::observed(source, evidence), 1));
+    }
+    let address = Address::parse(&source.target)?;
+    if !address.faults.is_empty() {
+        return Err(Failure::usage("the run had faults of the lab on purpose, which no hardware has")
+            .hint("predict from a run without ?fault="));
+    }
+    let level = level::find(&address)?;
+    let hardware = Hardware::described(source, level.spec).map_err(|error| failure(&error))?;
+    Ok((hardware, address.scale))
+}
+
+/// The hardware that is meant, at the scale of the run.
+fn target(on: &str, own: &Hardware, scale: u64, source: &RunRecord) -> Result<Target, Failure> {
+    let on = on.strip_prefix(LAB).unwrap_or(on);
+    let (subject, options) =
+        on.split_once('?').map_or((on, String::new()), |(subject, options)| (subject, format!("&{options}")));
+    let address = Address::parse(&format!("{LAB}{subject}?scale=1/{}{options}", scale.max(1)).replace("=1/1", "=1"))?;
+    let level = level::find(&address)?;
+    let hardware = own.moved_to(&level.spec, level.disk.is_some());
+    let scheme = if source.target.starts_with(LAB) { LAB } else { "hardware:" };
+    Ok(Target { hardware, name: format!("{scheme}{on}"), edition: (level.edition, level.edition_date) })
+}
+
+fn failure(error: &CalibrationError) -> Failure {
+    let message =
+        if error.lacks_evidence { format!("there is not enough evidence: {error}") } else { error.to_string() };
+    let code = if error.lacks_evidence { exit::INCOMPLETE } else { exit::USAGE };
+    Failure::usage(message).hint(error.hint.clone()).code(code)
+}
+
+/// The time of day, as records keep it.
+pub fn now(clock: &RealClock) -> String {
+    format!("{:.3}", clock.timestamp(clock.now()))
+}

@@ -1,0 +1,160 @@
+//! The hardware of a source or a target as the model runs it: a machine description, and what its CPU is priced in.
+
+use plimsoll_hardware::{CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitKind, Limits, Role, Spec};
+use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{Ceiling, RunRecord};
+use std::time::Duration;
+
+use super::error::CalibrationError;
+use super::evidence::{Evidence, What};
+
+/// Ceilings of a record and of a description that differ by less are the same.
+const SAME: f64 = 0.01;
+
+/// What CPU work is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prices {
+    /// Statements, steps and pages at the prices of the description.
+    Engine,
+    /// Nanoseconds of a core.
+    Nanoseconds,
+}
+
+/// Hardware with what is known beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hardware {
+    /// The description.
+    pub spec: Spec,
+    /// What CPU work is counted in.
+    pub prices: Prices,
+    /// Statements of a request, where the run does not count them.
+    pub statements: f64,
+    /// Bytes of the data, where they are known.
+    pub data_bytes: Option<f64>,
+}
+
+impl Hardware {
+    /// That of a run whose hardware is known by its description, as the lab's is.
+    ///
+    /// # Errors
+    /// If the description has other limits than the run was held against.
+    pub fn described(record: &RunRecord, spec: Spec) -> Result<Self, CalibrationError> {
+        let data_bytes = ceiling(record, "data").map(|ceiling| ceiling.value * MB as f64);
+        let bytes = data_bytes.unwrap_or(0.0) as u64;
+        let now = spec.ceilings("", bytes, 1);
+        let differs = |then: &&Ceiling| {
+            let same = now.iter().find(|now| now.resource == then.resource);
+            then.resource != "data" && same.is_some_and(|now| (now.value / then.value - 1.0).abs() > SAME)
+        };
+        if let Some(then) = record.ceilings.iter().find(differs) {
+            let value = now.iter().find(|now| now.resource == then.resource).map_or(0.0, |now| now.value);
+            return Err(CalibrationError::unfit(
+                format!(
+                    "the hardware of the run is not what it was: {} is {value:.4} {}, and was {:.4} in the run",
+                    then.resource, then.unit, then.value
+                ),
+                "measure the run again on what the hardware is now",
+            ));
+        }
+        Ok(Self { spec, prices: Prices::Engine, statements: statements(record), data_bytes })
+    }
+
+    /// That of a run on a real server: its ceilings as far as they are known, and the latencies that were measured.
+    pub fn observed(record: &RunRecord, evidence: &Evidence) -> Self {
+        let whole = evidence.whole();
+        let latency = |stall, count| {
+            let ms = Some(whole.total(stall)? / whole.total(count)?)
+                .filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+            Some(Latency::Constant(Duration::from_secs_f64(ms?.min(60.0))))
+        };
+        let limit = |names: &[&str]| {
+            let found = names.iter().find_map(|name| ceiling(record, name))?;
+            Limit::per_second(if found.unit == "MB/s" { found.value * MB as f64 } else { found.value })
+        };
+        let data = Disk {
+            limits: Limits {
+                iops: limit(&["data_iops"]),
+                bandwidth: limit(&["data_bandwidth"]),
+                read_iops: limit(&["data_read_iops", "disk_read_iops"]),
+                write_iops: limit(&["data_write_iops", "disk_write_iops"]),
+                read_bandwidth: limit(&["data_read_bandwidth", "disk_read_bandwidth"]),
+                write_bandwidth: limit(&["data_write_bandwidth", "disk_write_bandwidth"]),
+            },
+            read_latency: latency(What::ReadStall, What::Reads).unwrap_or_default(),
+            is_latency_whole: true,
+            ..Disk::default()
+        };
+        let log = Disk {
+            limits: Limits {
+                write_iops: limit(&["log_iops", "log_disk_write_iops"]),
+                write_bandwidth: limit(&["log_bandwidth", "log_disk_write_bandwidth"]),
+                ..Limits::default()
+            },
+            write_latency: latency(What::LogStall, What::LogWrites).unwrap_or_default(),
+            is_latency_whole: true,
+            ..Disk::default()
+        };
+        let cores = ceiling(record, "cpu").map_or(f64::from(record.host.cpus.max(1)), |ceiling| ceiling.value);
+        let memory = ceiling(record, "memory").map(|ceiling| (ceiling.value * MB as f64) as u64);
+        let spec = Spec { memory, cpu: in_nanoseconds(cores), ..Spec::unlimited(record.target.clone()) };
+        let spec = spec.with(Role::Data, DeviceSpec::single(data)).with(Role::Log, DeviceSpec::single(log));
+        let data_bytes = ceiling(record, "data").map(|ceiling| ceiling.value * MB as f64);
+        Self { spec, prices: Prices::Nanoseconds, statements: statements(record), data_bytes }
+    }
+
+    /// Other hardware for the same requests. `is_disk` says that it is a disk alone: the server stays what it was.
+    #[must_use]
+    pub fn moved_to(&self, target: &Spec, is_disk: bool) -> Self {
+        let mut spec = target.clone();
+        if is_disk {
+            (spec.cpu, spec.memory, spec.client, spec.page_bytes) =
+                (self.spec.cpu, self.spec.memory, self.spec.client, self.spec.page_bytes);
+        } else if self.prices == Prices::Nanoseconds {
+            // The same cores, as many as the target has.
+            spec.cpu =
+                in_nanoseconds(if target.cpu.is_limited() { target.cpu.cores } else { f64::from(u16::MAX) / 64.0 });
+        }
+        Self { spec, ..self.clone() }
+    }
+
+    /// The same with another description.
+    #[must_use]
+    pub fn with(&self, spec: Spec) -> Self {
+        Self { spec, ..self.clone() }
+    }
+
+    /// The limits of a role's device: name for verdicts, what is counted, and how much a second.
+    pub fn limits(&self, role: Role) -> Vec<(LimitKind, f64)> {
+        let bytes = if role == Role::Data { self.data_bytes.unwrap_or(0.0) as u64 } else { 0 };
+        let way = self.spec.way(self.spec.device_for(role), bytes);
+        let smallest = |kind| way.smallest(&[kind]).map(|limit| (kind, limit.per_second));
+        LimitKind::ALL.into_iter().filter_map(smallest).collect()
+    }
+}
+
+/// CPU whose steps are nanoseconds.
+const fn in_nanoseconds(cores: f64) -> CpuSpec {
+    CpuSpec { cores, step_ps: Some(1000), page_ps: 0, statement_ps: 0 }
+}
+
+fn ceiling<'a>(record: &'a RunRecord, resource: &str) -> Option<&'a Ceiling> {
+    record.ceilings.iter().find(|ceiling| ceiling.resource == resource && ceiling.value > 0.0)
+}
+
+/// Statements of a request by the definition of the test: a transaction of several has a beginning and an end of its own.
+fn statements(record: &RunRecord) -> f64 {
+    let Ok(definition) = record.definition.text.parse::<toml::Table>() else { return 1.0 };
+    let requests = definition.get("request").and_then(toml::Value::as_array);
+    let one = |request: &toml::Value| {
+        let count = request.get("statements")?.as_array()?.len() as f64;
+        let weight = request.get("weight").and_then(number).unwrap_or(1.0);
+        Some((weight, if count > 1.0 { count + 2.0 } else { count }))
+    };
+    let all: Vec<(f64, f64)> = requests.into_iter().flatten().filter_map(one).collect();
+    let weight: f64 = all.iter().map(|(weight, _)| weight).sum();
+    if weight > 0.0 { all.iter().map(|(weight, count)| weight * count).sum::<f64>() / weight } else { 1.0 }
+}
+
+fn number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
+}

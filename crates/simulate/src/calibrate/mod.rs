@@ -1,0 +1,28 @@
+//! From a measured run to what the same requests would get on other hardware.
+//!
+//! [`Evidence`] reads the run, [`Hardware`] is what it ran on or would run on, and [`Calibrated`] derives sets of parameters that the run
+//! allows and holds them against it. [`Calibrated::predict`] simulates them on a target, and [`predicted`] makes a run record of that.
+//! `docs/SIMULATE.md` has the equations.
+
+mod counted;
+mod demand;
+mod error;
+mod evidence;
+mod hardware;
+mod load;
+mod memory;
+mod predict;
+mod record;
+mod replay;
+mod usage;
+
+pub use counted::{Counted, IoCount};
+pub use demand::{Demand, Derived, LogMode, Manner, Unknown};
+pub use error::CalibrationError;
+pub use evidence::{Block, Evidence, What};
+pub use hardware::{Hardware, Prices};
+pub use load::Load;
+pub use memory::{Hits, hits_in};
+pub use predict::{Calibrated, LimitGain, Prediction, Rate, Set};
+pub use record::{FROM_TARGET, Telling, predicted};
+pub use replay::{Span, replay};

@@ -1,0 +1,333 @@
+//! From a run to what the same requests would get on other hardware: sets of parameters that the run allows, each simulated.
+
+use plimsoll_hardware::{Raise, Spec};
+use plimsoll_measurement::RunRecord;
+
+use super::counted::Counted;
+use super::demand::{Demand, Derived, Manner, derive, redrawn};
+use super::error::CalibrationError;
+use super::evidence::{Block, Evidence, What};
+use super::hardware::Hardware;
+use super::memory::{Hits, hits_in, is_all_alike};
+use super::replay::{Span, replay};
+use super::usage::resources;
+use crate::random::Stream;
+
+/// Sets of parameters. Of so many the lowest and the highest enclose the next in nine of ten cases; the interval goes beyond them.
+pub const SETS: u64 = 20;
+
+/// Sets that gains are found with: each is simulated with a limit as it is and raised, by the same random numbers.
+const SETS_OF_GAINS: usize = 5;
+
+/// The quantile of Student's t of 19 degrees of freedom for an interval of 95 %.
+const T_95: f64 = 2.093;
+
+/// From this gain on a limit binds that is raised by a fifth.
+const BINDS: f64 = 0.05;
+const FIFTH: f64 = 1.2;
+
+/// Simulated seconds at least and at most, whatever the run took.
+const SECONDS: (f64, f64) = (4.0, 60.0);
+
+/// Requests that a simulation should have at the most: more show nothing new.
+const MOST_REQUESTS: f64 = 60_000.0;
+
+/// The rate of the source is met if it differs by less, or if its other waits can't help.
+const MET: f64 = 0.005;
+const TRIES: usize = 3;
+
+/// Resources that are used to less than this leave the rate to the times of a request.
+const AT_EASE: f64 = 0.85;
+
+/// A limit with what it is called in verdicts.
+pub const RAISES: [(Raise, &str, &str); 6] = [
+    (Raise::Cpu, "cpu", "CPU"),
+    (Raise::DataIops, "data_iops", "data I/Os a second"),
+    (Raise::DataBandwidth, "data_bandwidth", "data bandwidth"),
+    (Raise::LogWrite, "log_write", "log writes"),
+    (Raise::Memory, "memory", "memory"),
+    (Raise::Client, "client", "client CPU"),
+];
+
+/// A set of parameters that the run allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set {
+    /// What a request demands.
+    pub demand: Demand,
+    /// Pages that a request looks for.
+    pub lookups: Option<f64>,
+    /// Where in its range lies what the run does not say, from 0 to 1.
+    pub luck: f64,
+    /// How much of the time that the model misses at the source it misses elsewhere: from none to twice as much.
+    pub missing: f64,
+    /// Seed of the simulation.
+    pub seed: u64,
+}
+
+/// A run that was made a source of predictions.
+#[derive(Debug, Clone)]
+pub struct Calibrated {
+    /// What the run says.
+    pub evidence: Evidence,
+    /// Its hardware.
+    pub hardware: Hardware,
+    /// How its server works.
+    pub manner: Manner,
+    /// The demand of the whole run, with bounds that bind and what is not known.
+    pub derived: Derived,
+    /// Sets of parameters.
+    pub sets: Vec<Set>,
+    /// The rate that the sets give on the source's own hardware.
+    pub rate: Rate,
+    /// How far that is from what was measured, in percent.
+    pub error_percent: f64,
+    /// Seconds of a request that the model misses at the source.
+    pub missing_s: f64,
+    /// Whether requests choose all rows alike.
+    all_alike: bool,
+    span: Span,
+}
+
+/// A rate with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// The middle.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// What raising a limit brings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitGain {
+    /// Name of the limit in verdicts.
+    pub limit: &'static str,
+    /// The change in words.
+    pub change: String,
+    /// How much higher the rate is, in percent.
+    pub percent: Rate,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone)]
+pub struct Prediction {
+    /// The hardware.
+    pub hardware: Hardware,
+    /// One for each set of parameters.
+    pub counted: Vec<Counted>,
+    /// Requests a second.
+    pub rate: Rate,
+    /// What each limit gives if it is raised by a fifth, the largest first: what binds.
+    pub fifths: Vec<LimitGain>,
+    /// What the run does not say about this hardware.
+    pub unknown: Vec<String>,
+}
+
+impl Calibrated {
+    /// Derives the demand of a run and holds it against the run.
+    ///
+    /// # Errors
+    /// If the run is no measurement of requests or says too little.
+    pub fn of(record: &RunRecord, evidence: Evidence, hardware: Hardware) -> Result<Self, CalibrationError> {
+        let whole = evidence.whole();
+        let derived = derive(&whole, &evidence, &hardware, 0.5);
+        let manner = Manner::of(&record.engine);
+        let measured = mean(&evidence.rates);
+        let least = (MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1);
+        let seconds = evidence.seconds.clamp(SECONDS.0, SECONDS.1).min(least);
+        let span = Span { warm_up_s: (seconds * 0.1).max(0.5), seconds };
+        let sets = sets(&evidence, &hardware);
+        let rate = Rate { value: measured, low: measured, high: measured };
+        let all_alike = is_all_alike(record);
+        let (error_percent, missing_s) = (0.0, 0.0);
+        let mut calibrated =
+            Self { evidence, hardware, manner, derived, sets, rate, error_percent, missing_s, all_alike, span };
+        calibrated.meet(measured);
+        Ok(calibrated)
+    }
+
+    /// Requests a second that were measured.
+    pub fn measured(&self) -> f64 {
+        mean(&self.evidence.rates)
+    }
+
+    /// Simulates the source. Where its limits leave room, what a request waits otherwise makes up for what is missing.
+    fn meet(&mut self, measured: f64) {
+        for _ in 0..TRIES {
+            let counted = self.all(&self.hardware);
+            self.rate = spread(&counted);
+            let miss = self.rate.value / measured - 1.0;
+            self.error_percent = 100.0 * miss;
+            let has_room = counted.first().is_some_and(|one| largest_use(&self.hardware, one) < AT_EASE);
+            if miss.abs() < MET || self.evidence.load.asked_per_s().is_some() || !has_room {
+                return;
+            }
+            let sessions = f64::from(self.evidence.load.sessions);
+            let missing_s = sessions / measured - sessions / self.rate.value;
+            let before = self.missing_s;
+            self.missing_s = (before + missing_s).max(-self.derived.demand.other_s);
+            if self.missing_s.to_bits() == before.to_bits() {
+                return;
+            }
+        }
+        let counted = self.all(&self.hardware);
+        self.rate = spread(&counted);
+        self.error_percent = 100.0 * (self.rate.value / measured - 1.0);
+    }
+
+    /// Predicts the run on other hardware.
+    ///
+    /// # Errors
+    /// If the run says nothing of a resource that the target limits.
+    pub fn predict(&self, target: &Hardware) -> Result<Prediction, CalibrationError> {
+        if target.spec.cpu.is_limited() && !self.hardware.spec.cpu.is_limited() {
+            let problem = "CPU takes no time on the source's hardware, so the run does not say how much a request needs on the target's";
+            return Err(CalibrationError::not_enough(problem, "predict from a run on hardware whose CPU is limited"));
+        }
+        let counted = self.all(target);
+        let plain = spread(&counted);
+        // The sets don't see what the model leaves out: the source shows how much that is at least.
+        let missed = (1.0 + self.error_percent / 100.0).ln().abs().exp();
+        let rate = Rate { low: plain.low / missed, high: plain.high * missed, ..plain };
+        let rate =
+            self.evidence.load.asked_per_s().map_or(rate, |asked| Rate { high: rate.high.min(asked * 1.05), ..rate });
+        let fifths = self.gains(target, &[FIFTH]);
+        Ok(Prediction { hardware: target.clone(), counted, rate, fifths, unknown: self.unknown_on(target) })
+    }
+
+    /// What each limit of some hardware gives if it is raised, the largest first.
+    pub fn gains(&self, on: &Hardware, factors: &[f64]) -> Vec<LimitGain> {
+        let sets = &self.sets[..SETS_OF_GAINS.min(self.sets.len())];
+        let before: Vec<f64> = sets.iter().map(|set| self.run(on, set).rate()).collect();
+        let mut gains = Vec::new();
+        for (raise, limit, words) in RAISES {
+            if raise == Raise::Cpu && !on.spec.cpu.is_limited() {
+                continue;
+            }
+            for factor in factors {
+                let raised = on.spec.raised(raise, *factor);
+                if raised == on.spec {
+                    continue;
+                }
+                let raised = on.with(raised);
+                let gained = sets.iter().zip(&before).map(|(set, before)| {
+                    let (set, before) = if raise == Raise::Memory {
+                        // What more memory finds at least: a gain that may not be there is none.
+                        let least = Set { luck: 0.0, ..set.clone() };
+                        let before = self.run(on, &least).rate();
+                        (least, before)
+                    } else {
+                        (set.clone(), *before)
+                    };
+                    let rate = self.run(&raised, &set).rate();
+                    if before > 0.0 { 100.0 * (rate / before - 1.0) } else { 0.0 }
+                });
+                let gained: Vec<f64> = gained.collect();
+                let value = mean(&gained);
+                let low = gained.iter().copied().fold(value, f64::min);
+                let high = gained.iter().copied().fold(value, f64::max);
+                let change = format!("{:.0} % more {words}", 100.0 * (factor - 1.0));
+                gains.push(LimitGain { limit, change, percent: Rate { value, low, high } });
+            }
+        }
+        gains.sort_by(|one, other| other.percent.value.total_cmp(&one.percent.value));
+        gains
+    }
+
+    /// All sets on some hardware.
+    fn all(&self, on: &Hardware) -> Vec<Counted> {
+        self.sets.iter().map(|set| self.run(on, set)).collect()
+    }
+
+    fn run(&self, on: &Hardware, set: &Set) -> Counted {
+        let demand = self.on_memory(set, &on.spec);
+        let other_s = (demand.other_s + self.missing_s * set.missing).max(0.0);
+        let demand = Demand { other_s, ..demand };
+        replay(on, &demand, self.manner, self.evidence.load, self.span, set.seed)
+    }
+
+    /// The demand of a set where memory is another.
+    fn on_memory(&self, set: &Set, spec: &Spec) -> Demand {
+        let own = &self.hardware.spec;
+        if spec.memory == own.memory {
+            return set.demand;
+        }
+        let (pages, reads) = (set.demand.pages, set.demand.reads);
+        let lookups = set.lookups.filter(|lookups| *lookups > 0.0).unwrap_or(pages);
+        if lookups <= 0.0 {
+            return set.demand;
+        }
+        let Hits { low, high } = self.hits(1.0 - pages / lookups, spec);
+        let missed = lookups * (1.0 - (low + (high - low) * set.luck));
+        let reads_of_page = if pages > 0.0 { reads / pages } else { 1.0 };
+        let more = if pages > 0.0 { missed / pages } else { 1.0 };
+        let turn_reads = set.demand.turn_reads * more;
+        Demand { pages: missed, reads: missed * reads_of_page, turn_reads, ..set.demand }
+    }
+
+    fn hits(&self, hits: f64, spec: &Spec) -> Hits {
+        let bytes = |memory: Option<u64>| memory.map(|bytes| bytes as f64);
+        hits_in(hits, bytes(self.hardware.spec.memory), bytes(spec.memory), self.hardware.data_bytes, self.all_alike)
+    }
+
+    fn unknown_on(&self, target: &Hardware) -> Vec<String> {
+        let mut unknown: Vec<String> = self.derived.unknown.iter().map(|one| one.text.clone()).collect();
+        let block = self.evidence.whole();
+        let pages = self.derived.demand.pages;
+        if target.spec.memory != self.hardware.spec.memory {
+            let lookups = block.each(What::Lookups).filter(|lookups| *lookups > 0.0);
+            let Hits { low, high } = self.hits(lookups.map_or(0.0, |lookups| 1.0 - pages / lookups), &target.spec);
+            if lookups.is_some() && high - low > 0.001 {
+                unknown.push(format!(
+                    "how many pages are found in another memory: from {:.1} to {:.1} % of the lookups",
+                    100.0 * low,
+                    100.0 * high
+                ));
+            }
+        }
+        unknown
+    }
+}
+
+impl Prediction {
+    /// What binds, the first one first; nothing where no limit gives much.
+    pub fn bottlenecks(&self) -> Vec<&'static str> {
+        self.fifths.iter().filter(|gain| gain.percent.value >= 100.0 * BINDS).map(|gain| gain.limit).collect()
+    }
+}
+
+/// Sets of parameters: blocks of the run drawn anew, and what it does not say anywhere in its range.
+fn sets(evidence: &Evidence, hardware: &Hardware) -> Vec<Set> {
+    let one = |number: u64| {
+        let mut random = Stream::new(number, 17);
+        let block: Block = redrawn(&evidence.blocks, &mut random);
+        // Evenly over the range, in no order.
+        let place = |step: u64| ((number * step % SETS) as f64 + 0.5) / SETS as f64;
+        let (luck, missing) = (place(7), 2.0 * place(13));
+        let derived = derive(&block, evidence, hardware, luck);
+        Set { demand: derived.demand, lookups: block.each(What::Lookups), luck, missing, seed: 1000 + number }
+    };
+    (0..SETS).map(one).collect()
+}
+
+/// How far the most used resource is used, as a part of its limit.
+fn largest_use(hardware: &Hardware, counted: &Counted) -> f64 {
+    resources(hardware, counted).first().map_or(0.0, |resource| resource.percent() / 100.0)
+}
+
+/// The mean of rates over the sets, and where the next one would lie.
+fn spread(counted: &[Counted]) -> Rate {
+    let logs: Vec<f64> = counted.iter().map(|one| one.rate().max(1e-9).ln()).collect();
+    let (middle, count) = (mean(&logs), logs.len() as f64);
+    let variance = logs.iter().map(|log| (log - middle).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    let half = T_95 * (variance * (1.0 + 1.0 / count)).sqrt();
+    let lowest = logs.iter().copied().fold(middle, f64::min);
+    let highest = logs.iter().copied().fold(middle, f64::max);
+    Rate { value: middle.exp(), low: (middle - half).min(lowest).exp(), high: (middle + half).max(highest).exp() }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

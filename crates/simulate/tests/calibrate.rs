@@ -1,0 +1,182 @@
+//! From a run to a prediction, with records made by hand: what is derived, what is predicted, what is said to be unknown, and what is refused.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use plimsoll_hardware::Spec;
+use plimsoll_measurement::{
+    Basis, Ceiling, Figure, Metric, Phase, Point, Repetition, RunRecord, SampleColumn, Samples, Subject,
+};
+use plimsoll_simulate::calibrate::{Calibrated, CalibrationError, Evidence, Hardware};
+
+/// One core; a request takes 1 ms of it, half a read of 4 ms, and 8 sessions make as many as they can.
+const HARDWARE: &str = r#"
+    memory = "4MiB"
+    [cpu]
+    cores = 1
+    statement_time = "600us"
+    step_time = "10ns"
+    [data]
+    iops = 2_000
+    read_latency = "4ms"
+    [log]
+    write_latency = "1ms"
+"#;
+
+const SECONDS: usize = 12;
+const RATE: f64 = 980.0;
+
+fn column(metric: &str, value: f64) -> SampleColumn {
+    SampleColumn {
+        metric: metric.to_owned(),
+        source: "engine".to_owned(),
+        values: vec![Some(value); SECONDS],
+        ..SampleColumn::default()
+    }
+}
+
+/// A run that 8 sessions made on [`HARDWARE`].
+fn record() -> RunRecord {
+    let columns = vec![
+        column("cpu", 0.98),
+        column("data_reads", RATE / 2.0),
+        column("device_read_rate", RATE / 2.0 * 4096.0 / 1_048_576.0),
+        column("cache_lookups", 5.0 * RATE),
+        column("cache_misses", RATE / 2.0),
+        column("data_read_latency", 4.0),
+        column("waiting_for_data_read", 0.004 * RATE / 2.0),
+        column("on_cpu", 8.0 - 0.004 * RATE / 2.0),
+    ];
+    let samples =
+        Samples { seconds: (1..=SECONDS).map(|second| second as f64).collect(), columns, ..Samples::default() };
+    let phase = Phase {
+        label: "all".to_owned(),
+        seconds: SECONDS as f64,
+        sessions: 8,
+        operations: (RATE * SECONDS as f64) as u64,
+        rate: RATE,
+        ..Phase::default()
+    };
+    let point = Point { seconds: SECONDS as f64, ..Point::default() };
+    let repetition = Repetition {
+        label: "a".to_owned(),
+        complete: true,
+        points: vec![point.with(Metric::Operations, phase.operations)],
+        phases: vec![phase],
+        samples: vec![samples],
+        ..Repetition::default()
+    };
+    let figure = Figure {
+        metric: "request_rate".to_owned(),
+        value: RATE,
+        unit: "1/s".to_owned(),
+        low: None,
+        high: None,
+        confidence: 0.95,
+        values: vec![RATE],
+        repetitions: 1,
+        point_cv_percent: None,
+        note: None,
+        expected: None,
+    };
+    RunRecord {
+        test: "mine".to_owned(),
+        target: "lab:mine.toml".to_owned(),
+        engine: "lab".to_owned(),
+        repetitions: vec![repetition],
+        result: Some(figure.clone()),
+        results: vec![figure],
+        ceilings: Ceiling::new("data", 8.0, "the lab").into_iter().collect(),
+        ..RunRecord::default()
+    }
+}
+
+fn spec(text: &str) -> Spec {
+    Spec::parse("mine.toml", text).unwrap()
+}
+
+fn calibrated(record: &RunRecord) -> Calibrated {
+    let evidence = Evidence::of(record).unwrap();
+    let hardware = Hardware::described(record, spec(HARDWARE)).unwrap();
+    Calibrated::of(record, evidence, hardware).unwrap()
+}
+
+#[test]
+fn the_demand_is_what_a_request_took_and_the_source_comes_out_as_it_was_measured() {
+    let calibrated = calibrated(&record());
+    let demand = calibrated.derived.demand;
+    // 1 ms of CPU less 600 us of a statement are 40,000 steps of 10 ns.
+    assert!((demand.steps - 40_000.0).abs() < 1.0 && (demand.reads - 0.5).abs() < 1e-9, "{demand:?}");
+    assert!((demand.read_bytes - 4096.0).abs() < 1e-6 && demand.commits.abs() < 1e-9, "{demand:?}");
+    assert!(calibrated.error_percent.abs() < 3.0, "{}", calibrated.error_percent);
+}
+
+#[test]
+fn another_limit_and_another_speed_are_predicted_with_what_binds() {
+    let calibrated = calibrated(&record());
+    let predict = |text: &str| calibrated.predict(&calibrated.hardware.moved_to(&spec(text), false)).unwrap();
+    let few = predict(&HARDWARE.replace("iops = 2_000", "iops = 200"));
+    assert!((few.rate.value / 400.0 - 1.0).abs() < 0.03, "{:?}", few.rate);
+    // A fifth more memory spares a fifth of the reads that miss, which is a quarter more of the rest.
+    assert_eq!(few.bottlenecks(), ["memory", "data_iops"]);
+    let fast = predict(&HARDWARE.replace("600us", "150us").replace("10ns", "2.5ns"));
+    // A quarter of the CPU: a request takes 2.25 ms without a queue, and the CPU is used to three quarters.
+    assert!((2_700.0..3_555.0).contains(&fast.rate.value), "{:?}", fast.rate);
+}
+
+#[test]
+fn what_another_memory_finds_is_not_known_and_widens_the_interval() {
+    let calibrated = calibrated(&record());
+    let text = HARDWARE.replace("iops = 2_000", "iops = 200");
+    let same = calibrated.predict(&calibrated.hardware.moved_to(&spec(&text), false)).unwrap();
+    let more = calibrated.predict(&calibrated.hardware.moved_to(&spec(&text.replace("4MiB", "6MiB")), false)).unwrap();
+    assert!(
+        same.unknown.is_empty() && more.unknown[0].contains("from 95.0 to 100.0 % of the lookups"),
+        "{:?}",
+        more.unknown
+    );
+    assert!(more.rate.low < 850.0 && more.rate.high > 950.0, "{:?} {:?}", same.rate, more.rate);
+}
+
+#[test]
+fn where_cpu_was_not_measured_the_rate_without_the_limit_stays_open() {
+    let mut record = record();
+    record.repetitions[0].samples[0].columns.retain(|column| !["cpu", "on_cpu"].contains(&column.metric.as_str()));
+    let calibrated = calibrated(&record);
+    let found = calibrated.predict(&calibrated.hardware).unwrap();
+    assert!(found.unknown[0].starts_with("the CPU time of a request was not measured"), "{:?}", found.unknown);
+}
+
+fn refused(change: impl Fn(&mut RunRecord)) -> CalibrationError {
+    let mut record = record();
+    change(&mut record);
+    Evidence::of(&record).unwrap_err()
+}
+
+#[test]
+fn what_nothing_can_be_predicted_from_is_refused_with_the_reason() {
+    for (basis, words) in
+        [(Basis::Imported, "imported"), (Basis::Simulated, "simulated"), (Basis::Predicted, "predicted")]
+    {
+        let error = refused(|record| record.basis = basis);
+        assert!(error.problem.contains(words) && !error.lacks_evidence, "{error:?}");
+    }
+    assert!(refused(|record| record.subject = Subject::Volume).problem.contains("of a disk"));
+    assert!(refused(|record| record.results.clear()).problem.contains("not made of requests"));
+    let several = refused(|record| {
+        let phase = record.repetitions[0].phases[0].clone();
+        record.repetitions[0].phases.push(phase);
+    });
+    assert!(several.problem.contains("2 phases"), "{several:?}");
+    let blind = refused(|record| record.repetitions[0].samples.clear());
+    assert!(blind.lacks_evidence && blind.problem.contains("no samples"), "{blind:?}");
+    let incomplete = refused(|record| record.repetitions[0].complete = false);
+    assert!(incomplete.lacks_evidence, "{incomplete:?}");
+}
+
+#[test]
+fn hardware_that_is_not_what_it_was_is_refused() {
+    let mut record = record();
+    record.ceilings.extend(Ceiling::new("data_iops", 500.0, "the lab"));
+    let error = Hardware::described(&record, spec(HARDWARE)).unwrap_err();
+    assert!(error.problem.contains("data_iops is 2000.0000 1/s, and was 500.0000"), "{error:?}");
+}
