@@ -23,6 +23,8 @@ pub fn at(what: &str, path: &Path, error: &io::Error) -> Error {
         // The limit of the shell: see 'ulimit -f'.
         io::ErrorKind::FileTooLarge => Error::new(ErrorKind::DiskFull, message)
             .hint("the file system or 'ulimit -f' allows no file of this size: ask for a smaller one with --size"),
+        _ if error.raw_os_error() == Some(libc::EMFILE) => Error::new(ErrorKind::Statement, message)
+            .hint("the shell allows this program too few open files: raise 'ulimit -n'"),
         _ => Error::new(ErrorKind::Statement, message).hint("see the kernel's log for errors of the device"),
     }
 }

@@ -148,8 +148,11 @@ impl TestFile {
     /// Opens it for operations.
     ///
     /// # Errors
-    /// If it is another file now, or if the file system can't do what is asked for.
+    /// If it is not under its name any more, or if the file system can't do what is asked for.
     pub fn open(&self, sync: SyncMode) -> Result<File> {
+        if !self.is_at_its_name() {
+            return Err(self.away());
+        }
         let mut flags = OFlags::NOFOLLOW.bits().cast_signed();
         if !self.buffered {
             flags |= DIRECT.ok_or_else(|| no_direct(&self.path))?;
@@ -162,11 +165,23 @@ impl TestFile {
             io::ErrorKind::InvalidInput if !self.buffered => no_direct(&self.path),
             _ => at("open", &self.path, &error),
         })?;
-        if file.metadata().is_ok_and(|meta| meta.ino() == self.inode) {
-            return Ok(file);
+        if file.metadata().is_ok_and(|meta| meta.ino() == self.inode) { Ok(file) } else { Err(self.away()) }
+    }
+
+    fn is_at_its_name(&self) -> bool {
+        std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode)
+    }
+
+    /// That somebody moved or removed it, and how it is found.
+    fn away(&self) -> Error {
+        let path = self.path.display();
+        if self.file.metadata().is_ok_and(|meta| meta.nlink() == 0) {
+            return Error::new(ErrorKind::Safety, format!("{path} was removed during the run"))
+                .hint("see who works in this folder");
         }
-        Err(Error::new(ErrorKind::Safety, format!("{} is another file now", self.path.display()))
-            .hint("somebody replaced it during the run: see who works in this folder"))
+        let near = self.path.ancestors().nth(2).unwrap_or(&self.path).display();
+        Error::new(ErrorKind::Safety, format!("{path} was moved during the run, and stays"))
+            .hint(format!("find '{near}' -xdev -inum {} says where it is now: remove it there", self.inode))
     }
 
     /// Takes it out of the page cache, as far as the system does so.
@@ -191,7 +206,7 @@ impl TestFile {
         if self.stays || std::mem::replace(&mut self.is_gone, true) {
             return Ok(());
         }
-        let is_it = std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode);
+        let is_it = self.is_at_its_name();
         if is_it && Mark::read(&self.file).is_none_or(|mark| mark.inode != self.inode) {
             // Its content is somebody's own now.
             self.stays = true;
@@ -208,12 +223,8 @@ impl TestFile {
             return Err(Error::new(ErrorKind::Safety, message)
                 .hint("see who works in this folder, and remove it when nobody needs it"));
         }
-        let has_moved = !is_it && self.file.metadata().is_ok_and(|meta| meta.nlink() > 0);
-        if has_moved {
-            let moved = format!("{} was moved during the run, and stays", self.path.display());
-            let near = self.path.ancestors().nth(2).unwrap_or(&self.path).display();
-            let hint = format!("find '{near}' -xdev -inum {} says where it is now: remove it there", self.inode);
-            return Err(Error::new(ErrorKind::Safety, moved).hint(hint));
+        if !is_it && self.file.metadata().is_ok_and(|meta| meta.nlink() > 0) {
+            return Err(self.away());
         }
         if is_it {
             std::fs::remove_file(&self.path).map_err(|error| {
@@ -249,6 +260,9 @@ pub fn fitting_bytes(folder: &Path, wanted: u64) -> u64 {
     if quarter >= wanted { wanted } else { (quarter / UNIT_BYTES * UNIT_BYTES).max(UNIT_BYTES) }
 }
 
+/// What the system answers that is short of something, whatever is to be opened.
+const SHORTAGES: [Option<i32>; 3] = [Some(libc::EMFILE), Some(libc::ENFILE), Some(libc::ENOMEM)];
+
 /// The file with our name, locked, with its mark; `None` if there is none.
 fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
     let not_ours = |why: &str| {
@@ -261,6 +275,7 @@ fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
     let file = match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if SHORTAGES.contains(&error.raw_os_error()) => return Err(at("open", path, &error)),
         Err(error) => return Err(not_ours(&format!("it can't be opened ({error})"))),
     };
     let meta = file.metadata().map_err(|error| at("look at", path, &error))?;

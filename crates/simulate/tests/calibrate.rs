@@ -180,3 +180,25 @@ fn hardware_that_is_not_what_it_was_is_refused() {
     let error = Hardware::described(&record, spec(HARDWARE)).unwrap_err();
     assert!(error.problem.contains("data_iops is 2000.0000 1/s, and was 500.0000"), "{error:?}");
 }
+
+#[test]
+fn looks_at_a_server_whose_quota_is_full_do_not_say_what_a_request_waits_for() {
+    // 8 sessions, a quota of half a core used to 99 %, and looks that see one of them at the CPU and seven with their client.
+    let mut record = record();
+    record.target = "postgres://h/d".to_owned();
+    record.engine = "postgresql".to_owned();
+    record.ceilings = Ceiling::new("cpu", 0.5, "a quota").into_iter().collect();
+    record.repetitions[0].samples[0].columns = vec![column("server_cpu", 0.495), column("on_cpu", 1.0)];
+    let evidence = Evidence::of(&record).unwrap();
+    let hardware = Hardware::observed(&record, &evidence);
+    let calibrated = Calibrated::of(&record, evidence, hardware).unwrap();
+    let gains = calibrated.gains(&calibrated.hardware, &[1.5]);
+    let cpu = gains.iter().find(|gain| gain.limit == "cpu").unwrap().percent;
+    assert!((40.0..51.0).contains(&cpu.value) && cpu.low < cpu.high, "{cpu:?}");
+    let found = calibrated.predict(&calibrated.hardware).unwrap();
+    assert!(
+        found.unknown.iter().any(|text| text.starts_with("how long a request is elsewhere")),
+        "{:?}",
+        found.unknown
+    );
+}

@@ -90,8 +90,9 @@ pub struct Cause {
     sessions: u32,
     /// Requests a second by a schedule.
     rate: Option<u32>,
+    /// What is done.
     #[serde(default)]
-    means: Means,
+    pub means: Means,
     lifted: Option<Means>,
     lifted_request: Option<String>,
     lifted_rows: Option<u32>,

@@ -242,3 +242,21 @@ fn what_a_killed_run_left_is_found_and_removed_and_no_other() {
     assert_eq!(left().unwrap_err().kind, ErrorKind::Safety);
     assert!(path.exists());
 }
+
+#[test]
+fn a_file_that_is_not_under_its_name_is_named_with_how_it_is_found() {
+    let folder = folder();
+    let (mut file, _) = make(&wanted(folder.path())).unwrap();
+    let (path, moved) = (file.path().to_owned(), folder.path().join("moved"));
+    fs::rename(&path, &moved).unwrap();
+    let error = file.open(SyncMode::None).unwrap_err();
+    assert!(error.kind == ErrorKind::Safety && error.message.contains("was moved during the run"), "{error:?}");
+    assert!(error.hint.unwrap().starts_with("find '"));
+    // What stands in its place is not opened, whatever it is.
+    fs::write(&path, "a letter").unwrap();
+    assert!(file.open(SyncMode::None).unwrap_err().message.contains("was moved during the run"));
+    fs::remove_file(&moved).unwrap();
+    assert!(file.open(SyncMode::None).unwrap_err().message.contains("was removed during the run"));
+    file.remove().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a letter");
+}

@@ -4,6 +4,7 @@ use plimsoll_hardware::Spec;
 
 use super::evidence::{Block, Evidence, What};
 use super::hardware::{Hardware, Prices};
+use crate::analytic::{Centre, mean_value_analysis};
 use crate::random::Stream;
 
 /// Fewer of something for each request than this is none.
@@ -17,6 +18,12 @@ const OVERLAP: f64 = 0.05;
 
 /// Of the time from one request of a session to its next, less than this part is a matter of chance.
 const CHANCE: f64 = 0.02;
+
+/// From this use on a CPU is full.
+const FULL: f64 = 0.85;
+
+/// Steps in which a time is found by halves.
+const HALVINGS: u32 = 30;
 
 /// The most reads of a request that are under way at a time.
 const MOST_PARALLEL: f64 = 64.0;
@@ -127,7 +134,10 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
 
     let turn_reads = turn_reads(block, commits, reads, waited);
     let (statements, steps) = cpu(block, evidence, hardware, pages, luck, &mut noted);
-    let other_s = other(block, evidence, hardware, &mut noted);
+    let other_s = match hardware.prices {
+        Prices::Engine => other(block, evidence, hardware, &mut noted),
+        Prices::Nanoseconds => elsewhere(block, evidence, hardware, luck, &mut noted),
+    };
     noted.demand = Demand {
         statements,
         steps,
@@ -253,6 +263,48 @@ fn other(block: &Block, evidence: &Evidence, hardware: &Hardware, noted: &mut De
     // Pauses are known on average only: a rest that is small beside the cycle is chance, and counting it where it is above 0 would add up.
     let cycle_s = response + evidence.load.think_s();
     if rest > CHANCE * cycle_s { rest } else { 0.0 }
+}
+
+/// What is left of the response time on a real server, where what sessions do is seen by looks: of one whose new request waits for a CPU
+/// the server says that it waits for its client, and of one that lost its CPU in the middle of a read that it reads. So the time at the CPU is that
+/// of the closed network which has the measured rate. On a CPU that is full the rate says little of the rest.
+fn elsewhere(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64, noted: &mut Derived) -> f64 {
+    let (Some(response), Some(at_cpu)) = (response_s(block, evidence), at_cpu(block, evidence, hardware)) else {
+        return other(block, evidence, hardware, noted);
+    };
+    let sum = |wait, stall| block.each(wait).or_else(|| block.each(stall)).unwrap_or(0.0);
+    let waits = sum(What::ReadWait, What::ReadStall) + sum(What::LogWait, What::LogStall);
+    let rest = (response - at_cpu - waits).max(0.0);
+    let used = block.total(What::Cpu).map_or(0.0, |seconds| seconds / block.seconds / hardware.spec.cpu.cores);
+    if used < FULL {
+        return rest;
+    }
+    if rest > CHANCE * response {
+        noted.unknown.push(Unknown {
+            text: format!(
+                "how long a request is elsewhere, as the CPU was used to {:.0} %: anything up to {:.3} ms is possible",
+                100.0 * used.min(1.0),
+                rest * 1e3
+            ),
+        });
+    }
+    luck * rest
+}
+
+/// Seconds of a request at the CPU with its queue, by the network of one station and a time elsewhere that has the measured rate. `None` where the
+/// CPU time is not known.
+fn at_cpu(block: &Block, evidence: &Evidence, hardware: &Hardware) -> Option<f64> {
+    let (cpu_s, cores) = (block.each(What::Cpu)?, hardware.spec.cpu.cores);
+    let servers = (cores as u32).max(1);
+    let centre = [Centre { demand_s: cpu_s * f64::from(servers) / cores, servers }];
+    let cycle_s = f64::from(evidence.load.sessions) / block.rate();
+    let (mut low, mut high) = (0.0, cycle_s);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        let is_faster = mean_value_analysis(evidence.load.sessions, middle, &centre).rate > block.rate();
+        (low, high) = if is_faster { (middle, high) } else { (low, middle) };
+    }
+    Some(cycle_s - low)
 }
 
 /// Blocks drawn with replacement, as many as there are.

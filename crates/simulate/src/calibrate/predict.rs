@@ -7,7 +7,7 @@ use super::counted::Counted;
 use super::demand::{Demand, Derived, Manner, derive, redrawn};
 use super::error::CalibrationError;
 use super::evidence::{Block, Evidence, What};
-use super::hardware::Hardware;
+use super::hardware::{Hardware, Prices};
 use super::memory::{Hits, hits_in, is_all_alike};
 use super::replay::{Span, replay};
 use super::usage::resources;
@@ -35,6 +35,9 @@ const MOST_REQUESTS: f64 = 60_000.0;
 /// The rate of the source is met if it differs by less, or if its other waits can't help.
 const MET: f64 = 0.005;
 const TRIES: usize = 3;
+
+/// On a real server a change is missed by up to so much of it (`cargo xtask foretold`): what a request costs is not the same under another quota.
+const MISSED_CHANGE: f64 = 0.5;
 
 /// Resources that are used to less than this leave the rate to the times of a request.
 const AT_EASE: f64 = 0.85;
@@ -190,11 +193,17 @@ impl Calibrated {
         let plain = spread(&counted);
         // The sets don't see what the model leaves out: the source shows how much that is at least.
         let missed = (1.0 + self.error_percent / 100.0).ln().abs().exp();
+        let missed = missed.max(1.0 + self.room_of_change() * (plain.value / self.measured() - 1.0).abs());
         let rate = Rate { low: plain.low / missed, high: plain.high * missed, ..plain };
         let rate =
             self.evidence.load.asked_per_s().map_or(rate, |asked| Rate { high: rate.high.min(asked * 1.05), ..rate });
         let fifths = self.gains(target, &[FIFTH]);
         Ok(Prediction { hardware: target.clone(), counted, rate, fifths, unknown: self.unknown_on(target) })
+    }
+
+    /// The part of a predicted change by which its interval goes further than the sets show: none on hardware that is the model itself.
+    fn room_of_change(&self) -> f64 {
+        if self.hardware.prices == Prices::Nanoseconds { MISSED_CHANGE } else { 0.0 }
     }
 
     /// What each limit of some hardware gives if it is raised, the largest first.
@@ -226,8 +235,9 @@ impl Calibrated {
                 });
                 let gained: Vec<f64> = gained.collect();
                 let value = mean(&gained);
-                let low = gained.iter().copied().fold(value, f64::min);
-                let high = gained.iter().copied().fold(value, f64::max);
+                let room = self.room_of_change() * value.abs();
+                let low = gained.iter().copied().fold(value - room, f64::min);
+                let high = gained.iter().copied().fold(value + room, f64::max);
                 let change = format!("{:.0} % more {words}", 100.0 * (factor - 1.0));
                 gains.push(LimitGain { limit, change, percent: Rate { value, low, high } });
             }
