@@ -386,6 +386,11 @@ impl<'a> Model<'a> {
         Some(self.network.gain_percent(demands, self.network.elsewhere - less * (each - queued).max(0.0)))
     }
 
+    /// Whether it is known how large the data are.
+    pub fn knows_data(&self) -> bool {
+        ceiling(self.ceilings, "data").is_some()
+    }
+
     /// More memory: a part of the reads is not made.
     fn with_memory(&self, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
         let (misses, lookups) = (self.means.column("cache_misses")?, self.means.column("cache_lookups")?);

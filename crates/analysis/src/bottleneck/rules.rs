@@ -354,6 +354,8 @@ pub const NAMED_PERCENT: f64 = 3.3;
 pub const DOUBT_PERCENT: (f64, f64) = (2.5, 4.0);
 /// The same of anything else.
 pub const SECOND_DOUBT_PERCENT: (f64, f64) = (2.9, 3.8);
+/// The same of memory beside data of a size that is not known.
+pub const MEMORY_DOUBT_PERCENT: (f64, f64) = (2.9, 10.0);
 
 /// Waits for something that others do meanwhile, of which nobody knows what they wait for themselves. Where they take this part of the
 /// sessions' time or more there is not enough evidence.

@@ -31,7 +31,7 @@ pub struct Simulate {
     /// The other hardware: a level or a disk of the catalogue, or a file of your own hardware.
     #[arg(long, value_name = "SERVICE/LEVEL | MACHINE.toml", requires = "from")]
     pub on: Option<String>,
-    /// Raise each limit of the run's own hardware by 10, 50 and 100 %, and show what that brings.
+    /// Raise each limit by 10, 50 and 100 %, and show what that brings: those of --on, or of the run's own hardware.
     #[arg(long, requires = "from")]
     pub gains: bool,
     /// Campaign name. Other commands find and report runs by this name.

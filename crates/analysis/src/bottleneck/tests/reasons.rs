@@ -154,3 +154,23 @@ fn sessions_that_a_quota_keeps_from_starting_are_not_counted_by_looks() {
     assert!(!tells(&of(0.386)), "{:?}", of(0.386).evidence);
     assert!(tells(&of(7.5)), "{:?}", of(7.5).evidence);
 }
+
+#[test]
+fn memory_is_named_second_only_where_much_would_come_of_it_or_the_size_of_the_data_is_known() {
+    let of = |ceilings: &[(&str, f64)], waiting| {
+        let columns = [
+            ("waiting_for_log_write", 4.0),
+            ("waiting_for_data_read", waiting),
+            ("cache_misses", 500.0),
+            ("cache_lookups", 3_000.0),
+            ("data_reads", 500.0),
+            ("cpu", 0.2),
+        ];
+        judged(&columns, ceilings, &closed(8.0), &STEADY)
+    };
+    assert_eq!(of(&[], 0.84).limits(), Some(vec!["log_write"]));
+    let open = of(&[], 0.84).evidence;
+    assert!(open.iter().any(|one| one.starts_with("it is open whether 20 % more memory")), "{open:?}");
+    assert_eq!(of(&[("memory", 75.0), ("data", 100.0)], 0.84).limits(), Some(vec!["log_write", "memory"]));
+    assert!(of(&[], 2.0).limits().unwrap().contains(&"memory"));
+}

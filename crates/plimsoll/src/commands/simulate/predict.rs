@@ -49,7 +49,7 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
     };
     let calibrated = Calibrated::of(&source, evidence, own).map_err(|error| failure(&error))?;
     let prediction = calibrated.predict(&target.hardware).map_err(|error| failure(&error))?;
-    let gains = if options.gains { calibrated.gains(&calibrated.hardware, &RAISED) } else { Vec::new() };
+    let gains = if options.gains { calibrated.gains(&prediction.hardware, &RAISED) } else { Vec::new() };
     let about = About {
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         started_at,
