@@ -121,6 +121,12 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
     }
     let error = Document::parse("x.toml", &SMALL.replace("cores = 2", "cores = \"two\"")).unwrap_err();
     assert!(error.place == "x.toml:11", "{error}");
+    let published = format!("{SMALL}\n[[cases]]\nname = \"a\"\npublished = {{ requests_per_s = nan }}\n");
+    let error = Document::parse("x.toml", &published).unwrap_err();
+    assert!(
+        error.place.contains("cases 'a'") && error.problem.contains("requests_per_s = NaN is no figure"),
+        "{error}"
+    );
     assert!(Document::parse("x.toml", "[workload]\n").unwrap_err().problem.contains("missing field"));
 }
 

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
+use crate::schema::APPLICATION_ID;
+
 /// Why runs could not be stored or found. What a person should know of the place is in the message.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -111,6 +113,10 @@ impl StoreError {
     /// `application_id` is what the file says it belongs to; 0 if it says nothing.
     pub(crate) fn foreign(path: &Path, application_id: i32) -> Self {
         let path = path.display();
+        if application_id == APPLICATION_ID {
+            let why = "has a view or a trigger, which no store of ours has";
+            return Self::NotAStore(format!("{path} {why}, so not a result store; it was left as it is"));
+        }
         Self::NotAStore(format!(
             "{path} is an SQLite database of another program (application id {application_id}), not a result store; it was \
              left as it is"

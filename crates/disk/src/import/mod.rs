@@ -11,6 +11,7 @@ mod sqlio;
 pub(crate) use self::fio::size as fio_size;
 pub use self::record::{About, run};
 pub(crate) use self::result::class_of;
+use self::result::is_time;
 pub use self::result::{ImportError, Imported, Latency, Tool};
 
 /// The largest file that is read, in bytes: a day of SQLIO runs has some hundred kB.
@@ -36,6 +37,10 @@ pub fn read(text: &str) -> Result<(Tool, Vec<Imported>), ImportError> {
     };
     if runs.is_empty() {
         return Err(ImportError { line: None, problem: format!("there is no run in this file of {}", tool.name()) });
+    }
+    if let Some(run) = runs.iter().find(|run| !is_time(run.seconds)) {
+        let problem = format!("'{}' ran for {:e} s, in which nothing can be counted", run.label, run.seconds);
+        return Err(ImportError { line: run.line, problem });
     }
     Ok((tool, runs))
 }

@@ -119,7 +119,12 @@ pub(crate) const fn class_of(is_random: bool, is_read: bool, is_behind_a_read: b
     }
 }
 
-/// Whether a number can be a rate, a size or a time.
+/// Whether a number can be a rate, a size or a time: an exabyte and a billion of anything a nanosecond are too much.
 pub(super) fn is_amount(value: f64) -> bool {
-    value.is_finite() && value >= 0.0
+    (0.0..=1e18).contains(&value)
+}
+
+/// Whether a time is long enough to count in: seconds.
+pub(super) fn is_time(seconds: f64) -> bool {
+    seconds >= 1e-3
 }

@@ -172,6 +172,7 @@ fn damaged_files_of_fio_are_refused_with_the_reason() {
         (changed("\"bs\": \"8k\"", "\"bs\": \"4k\""), "bytes a second are not"),
         (changed("\"iodepth\": \"8\"", "\"iodepth\": \"0\""), "iodepth=0 is no count"),
         (changed("\"iops\": 28966.033966", "\"iops\": -1.0"), "read: iops can't be -1"),
+        (changed("\"iops\": 28966.033966", "\"iops\": 1e308"), "read: iops can't be"),
         (changed("\"iops\": 28966.033966,", ""), "read: there is no 'iops'"),
         (changed("\"runtime\": 1001,", ""), "read: there is no 'runtime'"),
         (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
@@ -214,6 +215,7 @@ fn damaged_files_of_diskspd_are_refused_with_line_and_reason() {
         (changed("<BlockSize>8192", "<BlockSize>4096"), "bytes are not 30000 I/Os of 4096 bytes"),
         (changed("</Targets>", &second), "a time span has 2 targets"),
         (changed("<IOCount>20000", "<IOCount>9"), "9 I/Os are not 14000 reads"),
+        (changed("<TestTimeSeconds>10.00", "<TestTimeSeconds>1e-320"), "in which nothing can be counted"),
         (changed("<ThreadCount>2", "<ThreadCount>3"), "3 threads worked, and 2 are told of"),
         (
             changed("<AverageTotalMilliseconds>1.8", "<AverageTotalMilliseconds>77"),

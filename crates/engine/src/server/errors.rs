@@ -6,7 +6,8 @@ use crate::foreign::masked;
 /// What to do when a connection is gone.
 pub const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
 /// What to do when a lock stands in the way.
-pub const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
+pub const AFTER_BUSY: &str = "somebody else works on our tables or waits for them, or a prepared transaction holds them (pg_prepared_xacts, \
+                              XA RECOVER); try again when that has ended";
 /// What to do where nobody answers.
 pub const NOBODY_THERE: &str =
     "check that the server runs, that host and port are right and that no firewall stands between";

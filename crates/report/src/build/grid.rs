@@ -39,7 +39,7 @@ fn answer(records: &[RunRecord], remarks: &[String]) -> Part {
         let case = |record: &RunRecord| plain(parts(record).1);
         part.say(
             Tone::Headline,
-            if first.run_id == best.run_id {
+            if best_rate.value <= rate.value {
                 format!("No case gives more than the first ({}): {}.", case(first), shown(rate))
             } else {
                 let factor = best_rate.value / rate.value;
@@ -178,6 +178,8 @@ mod tests {
         assert!(said.contains(&"Both are alike.".to_owned()));
         assert!(said.iter().any(|text| text.starts_with("1 case did not become steady")), "{said:?}");
         let report = simulated(&[record("small", Some(500.0)), record("large", Some(400.0))], &[]);
+        assert!(sentences(&report)[0].starts_with("No case gives more than the first (small)"));
+        let report = simulated(&[record("small", Some(0.0)), record("large", Some(0.0))], &[]);
         assert!(sentences(&report)[0].starts_with("No case gives more than the first (small)"));
     }
 

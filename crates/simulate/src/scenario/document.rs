@@ -82,6 +82,11 @@ impl Document {
                 let hint = format!("known: {}", PUBLISHED.join(", "));
                 return Err(ScenarioError::new(format!("{file}: cases '{}'", case.name), problem, hint));
             }
+            if let Some((name, value)) = case.published.iter().find(|(_, value)| !value.is_finite()) {
+                let problem = format!("{name} = {value} is no figure");
+                let hint = "leave out what was not published";
+                return Err(ScenarioError::new(format!("{file}: cases '{}'", case.name), problem, hint));
+            }
             cases.push(Case { name: case.name, set: case.set.into_iter().collect(), published: case.published });
         }
         let document = Self { file: file.to_owned(), table, cases };
