@@ -9,7 +9,7 @@ use plimsoll_measurement::{Gain, RunRecord};
 
 use super::causes::{Cause, Causes, Plan, Product};
 use super::server::Server;
-use super::{Asked, SECONDS, run};
+use super::{Asked, SECONDS, failed, run};
 use crate::child::{answered, measured, record};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
@@ -73,14 +73,7 @@ pub fn foretold(arguments: &[&str]) -> Outcome {
         complain(HELP);
         return Err(tasks::USAGE);
     };
-    let program = match &asked.program {
-        Some(program) => program.clone(),
-        None => tasks::released()?,
-    };
-    let failed = |reason: String| {
-        complain(&reason);
-        1
-    };
+    let program = asked.program()?;
     tasks::provide_postgresql()?;
     let causes = Causes::read().map_err(failed)?;
     let server = Server::start(Product::PostgreSql).map_err(failed)?;

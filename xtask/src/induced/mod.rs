@@ -81,6 +81,18 @@ impl<'a> Asked<'a> {
         }
         (!asked.seeds.contains(&0)).then_some(asked)
     }
+
+    /// The program that is tried: the one that was named, or a release of these sources.
+    fn program(&self) -> Result<PathBuf, u8> {
+        self.program.clone().map_or_else(tasks::released, Ok)
+    }
+}
+
+/// Tells why a command can't go on; its exit code.
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands it on by value")]
+fn failed(reason: String) -> u8 {
+    complain(&reason);
+    1
 }
 
 /// Induces causes that have not been tried with this program, and says what became of all.
@@ -89,14 +101,7 @@ pub fn induced(arguments: &[&str]) -> Outcome {
         complain(HELP);
         return Err(tasks::USAGE);
     };
-    let program = match &asked.program {
-        Some(program) => program.clone(),
-        None => tasks::released()?,
-    };
-    let failed = |reason: String| {
-        complain(&reason);
-        1
-    };
+    let program = asked.program()?;
     let causes = Causes::read().map_err(failed)?;
     let mut results = Results::open(file_of(&program).map_err(failed)?).map_err(failed)?;
     if !asked.tables {
