@@ -138,12 +138,13 @@ fn what_another_memory_finds_is_not_known_and_widens_the_interval() {
 }
 
 #[test]
-fn where_cpu_was_not_measured_the_rate_without_the_limit_stays_open() {
+fn what_the_model_misses_on_its_own_hardware_is_predicted_nowhere() {
     let mut record = record();
     record.repetitions[0].samples[0].columns.retain(|column| !["cpu", "on_cpu"].contains(&column.metric.as_str()));
-    let calibrated = calibrated(&record);
-    let found = calibrated.predict(&calibrated.hardware).unwrap();
-    assert!(found.unknown[0].starts_with("the CPU time of a request was not measured"), "{:?}", found.unknown);
+    let evidence = Evidence::of(&record).unwrap();
+    let hardware = Hardware::described(&record, spec(HARDWARE)).unwrap();
+    let error = Calibrated::of(&record, evidence, hardware).unwrap_err();
+    assert!(error.lacks_evidence && error.problem.contains("misses its measured rate by -"), "{error:?}");
 }
 
 fn refused(change: impl Fn(&mut RunRecord)) -> CalibrationError {
@@ -201,4 +202,21 @@ fn looks_at_a_server_whose_quota_is_full_do_not_say_what_a_request_waits_for() {
         "{:?}",
         found.unknown
     );
+}
+
+#[test]
+fn the_cpu_of_sqlite_is_that_of_our_process_and_waits_nobody_names_are_told() {
+    let mut record = record();
+    record.target = "sqlite:x.db".to_owned();
+    record.engine = "sqlite".to_owned();
+    record.ceilings = Vec::new();
+    record.host.cpus = 2;
+    record.repetitions[0].samples[0].columns = vec![column("client_cpu", 0.1)];
+    let evidence = Evidence::of(&record).unwrap();
+    let hardware = Hardware::observed(&record, &evidence);
+    let calibrated = Calibrated::of(&record, evidence, hardware).unwrap();
+    assert!(calibrated.error_percent.abs() < 3.0, "{}", calibrated.error_percent);
+    let found = calibrated.predict(&calibrated.hardware).unwrap();
+    assert!(found.unknown[0].starts_with("what a request waited for in 99 % of its time"), "{:?}", found.unknown);
+    assert_eq!(found.bottlenecks(), Vec::<&str>::new());
 }

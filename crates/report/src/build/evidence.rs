@@ -5,7 +5,7 @@ use plimsoll_measurement::{Gain, Repetition, RunRecord, SampleGap, Segment};
 
 use super::order::grouped;
 use super::sampled::{NEAR_PERCENT, series, utilisation};
-use super::words::limits;
+use super::words::{is_worth_a_row, limits};
 use crate::model::format::{self, count, percent, plain, title, whole};
 use crate::model::{Cell, Series, Table, number, scaled, text};
 
@@ -109,13 +109,6 @@ fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Serie
     };
     joined.into_iter().map(one).collect()
 }
-
-/// Whether a gain is worth a row: of those that were asked for there may be many that bring nothing.
-fn is_worth_a_row(gain: &Gain) -> bool {
-    gain.gain_percent_high.is_none_or(|high| high >= LEAST_GAIN_PERCENT)
-}
-
-const LEAST_GAIN_PERCENT: f64 = 0.5;
 
 /// What was raised in vain, by the largest of the changes that were tried.
 pub fn in_vain(record: &RunRecord) -> Option<String> {

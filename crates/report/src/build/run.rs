@@ -168,7 +168,8 @@ fn bound(record: &RunRecord) -> Part {
     part.pictures(plots_more::used_by_point(record));
     part.table("Time by bottleneck", evidence::time_by_limit(record));
     part.table("Segments", evidence::segments(record));
-    part.table("Waits", requests::waits(record));
+    // Sets of parameters are no repetitions that one compares.
+    part.table("Waits", requests::waits(record).filter(|_| record.basis != Basis::Predicted));
     part.table("Files", requests::files(record));
     part.table("Files against limits of their own", requests::file_limits(record));
     part.table("Resources", facts::resources(record));

@@ -1,7 +1,7 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::{Basis, Expected, Figure, Repetition, RunRecord, Verdict};
+use plimsoll_measurement::{Basis, Expected, Figure, Gain, Repetition, RunRecord, Verdict};
 
 use crate::model::format::{
     self, capital, confidence, count, ends_of, name, percent, plain, quantity, signed_percent, value as shown,
@@ -218,7 +218,7 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
 
 /// What would raise the rate most, in a sentence.
 pub fn gain(verdict: &Verdict) -> Option<String> {
-    let gain = verdict.gains.first()?;
+    let gain = verdict.gains.first().filter(|gain| is_worth_a_row(gain))?;
     let by = format::gain(gain.gain_percent)?;
     Some(format!("{} would raise the rate by {by} %, by a model of what was measured.", capital(&plain(&gain.change))))
 }
@@ -255,6 +255,13 @@ pub fn no_result(record: &RunRecord) -> String {
 pub const fn repetition_state(repetition: &Repetition) -> &'static str {
     if repetition.complete { COMPLETE } else { "incomplete" }
 }
+
+/// Whether a gain is worth a row: of those that were asked for there may be many that bring nothing.
+pub fn is_worth_a_row(gain: &Gain) -> bool {
+    gain.gain_percent_high.is_none_or(|high| high >= LEAST_GAIN_PERCENT)
+}
+
+const LEAST_GAIN_PERCENT: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,9 @@ const OVERLAP: f64 = 0.05;
 /// Of the time from one request of a session to its next, less than this part is a matter of chance.
 const CHANCE: f64 = 0.02;
 
+/// From this part of the response time on other waits are worth a word.
+const LARGE: f64 = 0.25;
+
 /// From this use on a CPU is full.
 const FULL: f64 = 0.85;
 
@@ -138,6 +141,15 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
         Prices::Engine => other(block, evidence, hardware, &mut noted),
         Prices::Nanoseconds => elsewhere(block, evidence, hardware, luck, &mut noted),
     };
+    if let Some(response) = response_s(block, evidence).filter(|response| other_s > LARGE * response) {
+        noted.unknown.push(Unknown {
+            text: format!(
+                "what a request waited for in {:.0} % of its time, {:.3} ms: it is taken to stay as long as it was",
+                100.0 * other_s / response,
+                other_s * 1e3
+            ),
+        });
+    }
     noted.demand = Demand {
         statements,
         steps,

@@ -122,6 +122,14 @@ impl Block {
         self.requests / self.seconds
     }
 
+    /// The CPU of an engine that works in our own process is ours.
+    fn of_engine(mut self, engine: &str) -> Self {
+        if engine == "sqlite" && self.total(What::Cpu).is_none() {
+            self.totals[What::Cpu as usize] = self.total(What::ClientCpu);
+        }
+        self
+    }
+
     /// Several times as one. What one of them does not know is known in proportion to the others.
     pub fn together(blocks: &[&Self]) -> Self {
         let seconds: f64 = blocks.iter().map(|block| block.seconds).sum();
@@ -166,7 +174,7 @@ impl Evidence {
         for repetition in &complete {
             let phase = only_phase(record, repetition)?;
             rates.push(phase.rate);
-            blocks.extend(blocks_of(repetition, phase));
+            blocks.extend(blocks_of(repetition, phase).into_iter().map(|block| block.of_engine(&record.engine)));
         }
         let has_requests = rates.iter().all(|rate| *rate > 0.0);
         if !has_requests {

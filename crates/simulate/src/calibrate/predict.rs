@@ -39,6 +39,9 @@ const TRIES: usize = 3;
 /// On a real server a change is missed by up to so much of it (`cargo xtask foretold`): what a request costs is not the same under another quota.
 const MISSED_CHANGE: f64 = 0.5;
 
+/// A model that misses the run itself by more is none of it.
+const TOO_FAR_PERCENT: f64 = 25.0;
+
 /// Resources that are used to less than this leave the rate to the times of a request.
 const AT_EASE: f64 = 0.85;
 
@@ -132,7 +135,7 @@ impl Calibrated {
     /// Derives the demand of a run and holds it against the run.
     ///
     /// # Errors
-    /// If the run is no measurement of requests or says too little.
+    /// If the run is no measurement of requests or says too little, or if the model does not even give the run itself.
     pub fn of(record: &RunRecord, evidence: Evidence, hardware: Hardware) -> Result<Self, CalibrationError> {
         let whole = evidence.whole();
         let derived = derive(&whole, &evidence, &hardware, 0.5);
@@ -148,6 +151,14 @@ impl Calibrated {
         let mut calibrated =
             Self { evidence, hardware, manner, derived, sets, rate, error_percent, missing_s, all_alike, span };
         calibrated.meet(measured);
+        if calibrated.error_percent.abs() > TOO_FAR_PERCENT {
+            let problem = format!(
+                "simulated on its own hardware, the run misses its measured rate by {:+.0} %, so the model says nothing of it elsewhere",
+                calibrated.error_percent
+            );
+            let hint = "docs/SIMULATE.md lists what a prediction needs and what the model leaves out: see with plimsoll show RUN --full what was sampled";
+            return Err(CalibrationError::not_enough(problem, hint));
+        }
         Ok(calibrated)
     }
 
