@@ -244,5 +244,5 @@ fn the_store_keeps_how_often_predictions_were_right() {
     assert!(again.code == 0 && again.err.contains("target was measured: 1. "), "{again:#?}");
     let history = scene.say(&["history", "update", "--target", "lab:azure-sql-db/S3", "--json"]).json().remove(0);
     assert_eq!(history["runs"].as_array().unwrap().len(), 1);
-    assert_eq!(history["left_out"][0]["why"], "it was predicted");
+    assert_eq!(history["left_out"].as_array().unwrap().len(), 0, "what was predicted is no history");
 }

@@ -45,6 +45,7 @@ fn record() -> RunRecord {
         column("data_read_latency", 4.0),
         column("waiting_for_data_read", 0.004 * RATE / 2.0),
         column("on_cpu", 8.0 - 0.004 * RATE / 2.0),
+        column("log_writes", 0.0),
     ];
     let samples =
         Samples { seconds: (1..=SECONDS).map(|second| second as f64).collect(), columns, ..Samples::default() };
@@ -82,6 +83,7 @@ fn record() -> RunRecord {
         test: "mine".to_owned(),
         target: "lab:mine.toml".to_owned(),
         engine: "lab".to_owned(),
+        ended_at: Some("2026-01-02T03:14:05Z".to_owned()),
         repetitions: vec![repetition],
         result: Some(figure.clone()),
         results: vec![figure],
@@ -170,6 +172,8 @@ fn what_nothing_can_be_predicted_from_is_refused_with_the_reason() {
     assert!(several.problem.contains("2 phases"), "{several:?}");
     let blind = refused(|record| record.repetitions[0].samples.clear());
     assert!(blind.lacks_evidence && blind.problem.contains("no samples"), "{blind:?}");
+    let killed = refused(|record| (record.ended_at, record.results) = (None, Vec::new()));
+    assert!(killed.lacks_evidence && killed.problem.contains("did not come to its end"), "{killed:?}");
     let incomplete = refused(|record| record.repetitions[0].complete = false);
     assert!(incomplete.lacks_evidence, "{incomplete:?}");
 }
@@ -217,6 +221,35 @@ fn the_cpu_of_sqlite_is_that_of_our_process_and_waits_nobody_names_are_told() {
     let calibrated = Calibrated::of(&record, evidence, hardware).unwrap();
     assert!(calibrated.error_percent.abs() < 3.0, "{}", calibrated.error_percent);
     let found = calibrated.predict(&calibrated.hardware).unwrap();
-    assert!(found.unknown[0].starts_with("what a request waited for in 99 % of its time"), "{:?}", found.unknown);
+    for words in
+        ["how much a request writes to the log", "how much a request reads", "what a request waited for in 99 %"]
+    {
+        assert!(found.unknown.iter().any(|text| text.starts_with(words)), "{words}: {:?}", found.unknown);
+    }
     assert_eq!(found.bottlenecks(), Vec::<&str>::new());
+}
+
+#[test]
+fn hardware_on_which_next_to_nothing_is_answered_is_simulated_for_longer() {
+    let calibrated = calibrated(&record());
+    let predict = |text: &str| calibrated.predict(&calibrated.hardware.moved_to(&spec(text), false));
+    // Half a read of each request.
+    for (iops, wanted) in [("1", 2.0), ("0.01", 0.02)] {
+        let slow = predict(&HARDWARE.replace("iops = 2_000", &format!("iops = {iops}"))).unwrap();
+        assert!((slow.rate.value / wanted - 1.0).abs() < 0.15, "{:?}", slow.rate);
+    }
+}
+
+#[test]
+fn writes_that_pile_up_without_end_are_no_prediction() {
+    let mut record = record();
+    let columns = &mut record.repetitions[0].samples[0].columns;
+    columns.retain(|column| ["cpu", "cache_lookups"].contains(&column.metric.as_str()));
+    let tenth = RATE / 10.0;
+    columns.extend([column("data_writes", 4.0 * tenth), column("commits", tenth), column("log_writes", tenth)]);
+    columns.extend([column("data_reads", 0.0), column("cache_misses", 0.0), column("on_cpu", 7.9)]);
+    let calibrated = calibrated(&record);
+    let few = spec(&HARDWARE.replace("iops = 2_000", "iops = 40"));
+    let refused = calibrated.predict(&calibrated.hardware.moved_to(&few, false)).err().expect("it has no end");
+    assert!(refused.lacks_evidence && refused.problem.contains("pile up there without end"), "{refused:?}");
 }

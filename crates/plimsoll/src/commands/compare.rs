@@ -6,7 +6,7 @@ pub mod predictions;
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
-use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_measurement::{Basis, RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
 use plimsoll_report::{Comparison, terminal};
 
@@ -254,7 +254,10 @@ impl Row {
         let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
         let limited = [base, other].into_iter().any(|run| plimsoll_report::bound(run, &a.unit).is_some());
         let client = limited.then(|| "the client limited one of the runs, so its figure is a bound".to_owned());
-        let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref());
+        let is_predicted = [base, other].iter().any(|run| run.basis == Basis::Predicted);
+        let sets = is_predicted
+            .then(|| "sets of parameters are no repetitions, so the prediction's own interval counts".to_owned());
+        let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref()).or(sets.as_ref());
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
         let judged = outcome.filter(|_| doubt.is_none());

@@ -199,8 +199,11 @@ impl Chosen {
 /// The runs of the test on the target, the newest first.
 fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummary>, Failure> {
     let target = options.target.as_deref().map(Target::parse).transpose()?.map(|target| target.display().to_owned());
-    let runs_on = |target: Option<String>| {
-        store.summaries(&Filter { test: Some(options.test.clone()), target, ..Filter::default() })
+    // What a model says of a target is none of its history.
+    let runs_on = |target: Option<String>| -> Result<Vec<RunSummary>, Failure> {
+        let mut runs = store.summaries(&Filter { test: Some(options.test.clone()), target, ..Filter::default() })?;
+        runs.retain(|run| !matches!(run.basis, Basis::Simulated | Basis::Predicted));
+        Ok(runs)
     };
     let found = runs_on(target.clone())?;
     let Some(first) = found.first() else {
@@ -233,8 +236,7 @@ fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummar
 /// The newest run that has a figure, and one that is neither a bound nor in doubt if there is such a run.
 fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &RunStore) -> Result<RunRecord, Failure> {
     let mut newest = None;
-    // What a model says of a target is none of its history.
-    for summary in summaries.iter().filter(|run| !matches!(run.basis, Basis::Simulated | Basis::Predicted)) {
+    for summary in summaries {
         let run = store.record(&summary.run_id)?;
         let all = series_of(&run);
         let Some(series) = all.iter().find(|series| metric.is_none_or(|metric| series.metric == metric)) else {

@@ -28,6 +28,8 @@ pub struct Counted {
     pub io: [IoCount; 3],
     /// Events that were handled.
     pub events: u64,
+    /// Writes of data that came to be due and were still to be made at the end, beyond those of two passes, as a part of all.
+    pub piled_up: f64,
 }
 
 /// I/Os of a kind.
@@ -56,6 +58,7 @@ impl Counted {
             client_ns: 0.0,
             io: [IoCount::default(); 3],
             events: 0,
+            piled_up: 0.0,
         }
     }
 

@@ -135,6 +135,15 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
     let of_data = (each(What::DeviceWriteBytes) - each(What::LogBytes)).max(0.0);
     let write_bytes = if writes > NONE && of_data > 0.0 { of_data / writes } else { page_bytes };
 
+    let is_known = |all: &[What]| all.iter().any(|what| block.total(*what).is_some());
+    for (all, what) in [
+        (&[What::LogWrites, What::LogBytes][..], "how much a request writes to the log"),
+        (&[What::Reads, What::Misses], "how much a request reads from storage"),
+    ] {
+        if !is_known(all) {
+            noted.unknown.push(Unknown { text: format!("{what}: it is taken as nothing, so no limit of it counts") });
+        }
+    }
     let turn_reads = turn_reads(block, commits, reads, waited);
     let (statements, steps) = cpu(block, evidence, hardware, pages, luck, &mut noted);
     let other_s = match hardware.prices {

@@ -213,6 +213,10 @@ fn check(record: &RunRecord) -> Result<(), CalibrationError> {
     if let Some(error) = record.error.as_ref().filter(|_| record.repetitions.iter().all(|one| !one.complete)) {
         return Err(CalibrationError::not_enough(format!("the run failed: {}", error.message), "run the test again"));
     }
+    if record.ended_at.is_none() {
+        let hint = "run the test again, to its end";
+        return Err(CalibrationError::not_enough("the run did not come to its end", hint));
+    }
     if !record.results.iter().any(|figure| figure.metric == "request_rate") {
         return unfit(format!("the test {} is not made of requests: it has no rate of them", record.test));
     }

@@ -24,5 +24,5 @@ pub use hardware::{Hardware, Prices};
 pub use load::Load;
 pub use memory::{Hits, hits_in};
 pub use predict::{Calibrated, LimitGain, Prediction, Rate, Set};
-pub use record::{FROM_TARGET, Telling, predicted};
+pub use record::{FROM_RUN, FROM_TARGET, Telling, predicted};
 pub use replay::{Span, replay};

@@ -4,7 +4,7 @@ use plimsoll_hardware::{Raise, Spec};
 use plimsoll_measurement::RunRecord;
 
 use super::counted::Counted;
-use super::demand::{Demand, Derived, Manner, derive, redrawn};
+use super::demand::{Demand, Derived, Manner, Unknown, derive, redrawn};
 use super::error::CalibrationError;
 use super::evidence::{Block, Evidence, What};
 use super::hardware::{Hardware, Prices};
@@ -31,6 +31,14 @@ const SECONDS: (f64, f64) = (4.0, 60.0);
 
 /// Requests that a simulation should have at the most: more show nothing new.
 const MOST_REQUESTS: f64 = 60_000.0;
+
+/// So many requests are simulated at least, in an hour at most.
+const LEAST_REQUESTS: u64 = 50;
+const LONGEST_S: f64 = 3600.0;
+
+/// A limit that is used to more than this has work that was not done in the time; and the part of the writes that may be left.
+const OVERFULL: f64 = 1.1;
+const PILED_UP: f64 = 0.25;
 
 /// The rate of the source is met if it differs by less, or if its other waits can't help.
 const MET: f64 = 0.005;
@@ -150,6 +158,7 @@ impl Calibrated {
         let (error_percent, missing_s) = (0.0, 0.0);
         let mut calibrated =
             Self { evidence, hardware, manner, derived, sets, rate, error_percent, missing_s, all_alike, span };
+        calibrated.derived.unknown.extend(shared_cpus(record));
         calibrated.meet(measured);
         if calibrated.error_percent.abs() > TOO_FAR_PERCENT {
             let problem = format!(
@@ -170,7 +179,7 @@ impl Calibrated {
     /// Simulates the source. Where its limits leave room, what a request waits otherwise makes up for what is missing.
     fn meet(&mut self, measured: f64) {
         for _ in 0..TRIES {
-            let counted = self.all(&self.hardware);
+            let counted = self.all(&self.hardware, self.span);
             self.rate = spread(&counted);
             let miss = self.rate.value / measured - 1.0;
             self.error_percent = 100.0 * miss;
@@ -186,7 +195,7 @@ impl Calibrated {
                 return;
             }
         }
-        let counted = self.all(&self.hardware);
+        let counted = self.all(&self.hardware, self.span);
         self.rate = spread(&counted);
         self.error_percent = 100.0 * (self.rate.value / measured - 1.0);
     }
@@ -194,14 +203,25 @@ impl Calibrated {
     /// Predicts the run on other hardware.
     ///
     /// # Errors
-    /// If the run says nothing of a resource that the target limits.
+    /// If the run says nothing of a resource that the target limits, or if the model has no steady state there.
     pub fn predict(&self, target: &Hardware) -> Result<Prediction, CalibrationError> {
         if target.spec.cpu.is_limited() && !self.hardware.spec.cpu.is_limited() {
             let problem = "CPU takes no time on the source's hardware, so the run does not say how much a request needs on the target's";
             return Err(CalibrationError::not_enough(problem, "predict from a run on hardware whose CPU is limited"));
         }
-        let counted = self.all(target);
+        let span = self.span_on(target).ok_or_else(|| {
+            let problem = format!("fewer than {LEAST_REQUESTS} requests would be answered there in an hour");
+            CalibrationError::not_enough(problem, "see whether the hardware is meant: its limits, and the unit of each")
+        })?;
+        let counted = self.all(target, span);
         let plain = spread(&counted);
+        let used = counted.iter().map(|one| largest_use(target, one)).fold(0.0, f64::max);
+        let piled_up = counted.iter().map(|one| one.piled_up).fold(0.0, f64::max);
+        if used > OVERFULL || piled_up > PILED_UP {
+            let problem = "writes of data would pile up there without end: its disk makes fewer than come to be due";
+            let hint = "measure it: how far a server holds requests back for its writes is not in the model";
+            return Err(CalibrationError::not_enough(problem, hint));
+        }
         // The sets don't see what the model leaves out: the source shows how much that is at least.
         let missed = (1.0 + self.error_percent / 100.0).ln().abs().exp();
         let missed = missed.max(1.0 + self.room_of_change() * (plain.value / self.measured() - 1.0).abs());
@@ -219,8 +239,9 @@ impl Calibrated {
 
     /// What each limit of some hardware gives if it is raised, the largest first.
     pub fn gains(&self, on: &Hardware, factors: &[f64]) -> Vec<LimitGain> {
+        let Some(span) = self.span_on(on) else { return Vec::new() };
         let sets = &self.sets[..SETS_OF_GAINS.min(self.sets.len())];
-        let before: Vec<f64> = sets.iter().map(|set| self.run(on, set).rate()).collect();
+        let before: Vec<f64> = sets.iter().map(|set| self.run(on, set, span).rate()).collect();
         let mut gains = Vec::new();
         for (raise, limit, words) in RAISES {
             if raise == Raise::Cpu && !on.spec.cpu.is_limited() {
@@ -236,12 +257,12 @@ impl Calibrated {
                     let (set, before) = if raise == Raise::Memory {
                         // What more memory finds at least: a gain that may not be there is none.
                         let least = Set { luck: 0.0, ..set.clone() };
-                        let before = self.run(on, &least).rate();
+                        let before = self.run(on, &least, span).rate();
                         (least, before)
                     } else {
                         (set.clone(), *before)
                     };
-                    let rate = self.run(&raised, &set).rate();
+                    let rate = self.run(&raised, &set, span).rate();
                     if before > 0.0 { 100.0 * (rate / before - 1.0) } else { 0.0 }
                 });
                 let gained: Vec<f64> = gained.collect();
@@ -258,15 +279,30 @@ impl Calibrated {
     }
 
     /// All sets on some hardware.
-    fn all(&self, on: &Hardware) -> Vec<Counted> {
-        self.sets.iter().map(|set| self.run(on, set)).collect()
+    fn all(&self, on: &Hardware, span: Span) -> Vec<Counted> {
+        self.sets.iter().map(|set| self.run(on, set, span)).collect()
     }
 
-    fn run(&self, on: &Hardware, set: &Set) -> Counted {
+    /// How long is simulated on some hardware, so that there are requests enough to count. `None` where an hour has too few.
+    fn span_on(&self, on: &Hardware) -> Option<Span> {
+        let mut span = self.span;
+        loop {
+            if self.run(on, self.sets.first()?, span).requests() >= LEAST_REQUESTS {
+                return Some(span);
+            }
+            if span.seconds >= LONGEST_S {
+                return None;
+            }
+            let seconds = (8.0 * span.seconds).min(LONGEST_S);
+            span = Span { warm_up_s: span.warm_up_s * seconds / span.seconds, seconds };
+        }
+    }
+
+    fn run(&self, on: &Hardware, set: &Set, span: Span) -> Counted {
         let demand = self.on_memory(set, &on.spec);
         let other_s = (demand.other_s + self.missing_s * set.missing).max(0.0);
         let demand = Demand { other_s, ..demand };
-        replay(on, &demand, self.manner, self.evidence.load, self.span, set.seed)
+        replay(on, &demand, self.manner, self.evidence.load, span, set.seed)
     }
 
     /// The demand of a set where memory is another.
@@ -317,6 +353,14 @@ impl Prediction {
     pub fn bottlenecks(&self) -> Vec<&'static str> {
         self.fifths.iter().filter(|gain| gain.percent.value >= 100.0 * BINDS).map(|gain| gain.limit).collect()
     }
+}
+
+/// That nobody knows what more CPU would bring where client and server use those of one machine.
+fn shared_cpus(record: &RunRecord) -> Option<Unknown> {
+    let has = |resource: &str| record.ceilings.iter().any(|ceiling| ceiling.resource == resource);
+    (has("machine_cpu") && has("client_cpu") && !has("cpu")).then(|| Unknown {
+        text: "how client and server share the CPUs of one machine: the server is taken to have all of them".to_owned(),
+    })
 }
 
 /// Sets of parameters: blocks of the run drawn anew, and what it does not say anywhere in its range.

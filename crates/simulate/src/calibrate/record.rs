@@ -16,6 +16,8 @@ use crate::grid::Replicated;
 use crate::record::{About, first_and_second, repetition, told, used};
 use crate::server::{FileFigures, Replication, Resource, Shares};
 
+/// Name of the setting that says from which run a prediction was made.
+pub const FROM_RUN: &str = "predicted from run";
 /// Name of the setting that says on which target a prediction's source ran.
 pub const FROM_TARGET: &str = "predicted from target";
 
@@ -99,7 +101,7 @@ fn environment(telling: &Telling<'_>) -> std::collections::BTreeMap<String, Stri
         |seconds| format!("{} ms of a core on the source, {} statements", shown(seconds * 1e3), shown(statements)),
     );
     [
-        ("predicted from run", source.run_id.clone()),
+        (FROM_RUN, source.run_id.clone()),
         (FROM_TARGET, source.target.clone()),
         (
             "calibration",
@@ -130,8 +132,9 @@ fn environment(telling: &Telling<'_>) -> std::collections::BTreeMap<String, Stri
 
 fn warnings(telling: &Telling<'_>) -> Vec<String> {
     let calibrated = telling.calibrated;
+    let place = if telling.target == telling.source.target { "" } else { ", and nothing was measured on this target" };
     let mut warnings = vec![format!(
-        "this was predicted from run {}: a model computed it, and nothing was measured on this target; docs/SIMULATE.md says how far to trust it",
+        "this was predicted from run {}: a model computed it{place}; docs/SIMULATE.md says how far to trust it",
         telling.source.run_id
     )];
     if calibrated.error_percent.abs() > FAR {

@@ -108,11 +108,15 @@ pub fn replay(hardware: &Hardware, demand: &Demand, manner: Manner, load: Load, 
     let warm_up = (span.warm_up_s * SECOND as f64) as Nanos;
     server.slot_ns = ((span.seconds * SECOND as f64) as Nanos / SLOTS as u64).max(1);
     server.run_until(warm_up);
+    let open = server.open_writes();
     server.counts = Counted::new(seed);
     server.start = warm_up;
     server.run_until(warm_up + server.slot_ns * SLOTS as u64);
     let (events, seconds) = (server.events.handled(), (server.slot_ns * SLOTS as u64) as f64 / SECOND as f64);
-    Counted { seconds, events, ..server.counts }
+    let more = (server.open_writes() - open - 2.0 * server.pass_at).max(0.0);
+    let due = server.counts.requests() as f64 * demand.writes;
+    let piled_up = if due > 0.0 { more / due } else { 0.0 };
+    Counted { seconds, events, piled_up, ..server.counts }
 }
 
 impl<'a> Server<'a> {
@@ -168,6 +172,11 @@ impl<'a> Server<'a> {
             counts: Counted::new(seed),
             woken: Vec::new(),
         }
+    }
+
+    /// Writes of data that are due and not begun.
+    fn open_writes(&self) -> f64 {
+        self.due_writes + self.pass_writes
     }
 
     fn begin(&mut self) {

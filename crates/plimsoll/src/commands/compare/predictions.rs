@@ -1,8 +1,11 @@
 //! Predictions held against runs that were made of the same test on the target they are for.
 
+use std::collections::BTreeSet;
+
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Basis, Figure, RunRecord};
+use plimsoll_simulate::calibrate::{FROM_RUN, FROM_TARGET};
 use plimsoll_store::{Filter, RunStore, StoreError};
 
 use super::conditions;
@@ -18,7 +21,7 @@ struct Checked<'a> {
 impl<'a> Checked<'a> {
     /// `None` unless the first was predicted, the other measured, and both have the figure.
     fn of(prediction: &'a RunRecord, run: &'a RunRecord) -> Option<Self> {
-        if (prediction.basis, run.basis) != (Basis::Predicted, Basis::Measured) {
+        if (prediction.basis, run.basis) != (Basis::Predicted, Basis::Measured) || !is_of(prediction, run) {
             return None;
         }
         let predicted = prediction.result.as_ref()?;
@@ -58,6 +61,19 @@ impl<'a> Checked<'a> {
     }
 }
 
+/// Whether a run is of what was predicted: of a target of that name, with the same limits. A real server may be said to be hardware of a file.
+fn is_of(prediction: &RunRecord, run: &RunRecord) -> bool {
+    let is_named = prediction.target == run.target || prediction.target.starts_with("hardware:");
+    let limit = |name: &str| run.ceilings.iter().find(|ceiling| ceiling.resource == name);
+    // How large the data are is no limit of the hardware.
+    let limits = prediction.ceilings.iter().filter(|ceiling| ceiling.resource != "data");
+    let mut known = limits.filter_map(|ceiling| Some((ceiling.value, limit(&ceiling.resource)?.value)));
+    is_named && known.all(|(predicted, real)| (predicted / real - 1.0).abs() <= SAME)
+}
+
+/// Limits that differ by less are the same.
+const SAME: f64 = 0.01;
+
 /// How near a prediction came, if one of the two is one and the other was measured.
 pub fn sentence(base: &RunRecord, other: &RunRecord) -> Option<String> {
     Checked::of(base, other).or_else(|| Checked::of(other, base)).map(|checked| checked.sentence())
@@ -70,10 +86,15 @@ pub fn sentence(base: &RunRecord, other: &RunRecord) -> Option<String> {
 pub fn score(store: &RunStore) -> Result<Option<String>, StoreError> {
     let runs = store.summaries(&Filter::default())?;
     let (mut errors, mut inside, mut named) = (Vec::new(), 0, 0);
+    let mut seen = BTreeSet::new();
     for summary in runs.iter().filter(|run| run.basis == Basis::Predicted) {
         let prediction = store.record(&summary.run_id)?;
         // What is predicted of a run's own hardware was seen before.
-        if prediction.environment.get(plimsoll_simulate::calibrate::FROM_TARGET) == Some(&prediction.target) {
+        if prediction.environment.get(FROM_TARGET) == Some(&prediction.target) {
+            continue;
+        }
+        // The newest of those that say the same counts.
+        if !seen.insert((prediction.environment.get(FROM_RUN).cloned(), prediction.target.clone())) {
             continue;
         }
         let is_of_it = |run: &&plimsoll_store::RunSummary| {
