@@ -250,6 +250,22 @@ fn writes_that_pile_up_without_end_are_no_prediction() {
     columns.extend([column("data_reads", 0.0), column("cache_misses", 0.0), column("on_cpu", 7.9)]);
     let calibrated = calibrated(&record);
     let few = spec(&HARDWARE.replace("iops = 2_000", "iops = 40"));
-    let refused = calibrated.predict(&calibrated.hardware.moved_to(&few, false)).err().expect("it has no end");
+    let refused = calibrated
+        .predict(&calibrated.hardware.moved_to(&few, false))
+        .map(|found| found.rate)
+        .expect_err("it has no end");
     assert!(refused.lacks_evidence && refused.problem.contains("pile up there without end"), "{refused:?}");
+}
+
+#[test]
+fn a_limit_of_the_logs_device_is_taken_in_the_engines_own_writes() {
+    let mut record = record();
+    record.target = "postgres://h/d".to_owned();
+    record.engine = "postgresql".to_owned();
+    record.ceilings = Ceiling::new("log_disk_write_iops", 60.0, "a throttle").into_iter().collect();
+    let writes = [column("log_writes", 29.0), column("log_disk_writes", 58.0), column("server_cpu", 0.1)];
+    record.repetitions[0].samples[0].columns = writes.to_vec();
+    let hardware = Hardware::observed(&record, &Evidence::of(&record).unwrap());
+    let limits = hardware.limits(plimsoll_hardware::Role::Log);
+    assert!(limits.iter().any(|(_, per_second)| (per_second - 30.0).abs() < 1e-6), "{limits:?}");
 }

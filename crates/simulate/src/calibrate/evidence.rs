@@ -36,6 +36,10 @@ pub enum What {
     LogWrites,
     /// Bytes of log.
     LogBytes,
+    /// Writes of the log's device: several may be one of the engine's.
+    LogDeviceWrites,
+    /// Bytes that they have.
+    LogDeviceBytes,
     /// Transactions that wrote.
     Commits,
     /// Seconds that sessions waited for locks of others.
@@ -72,7 +76,7 @@ use Taken::{Each, Rate, Sum};
 const MEGA: f64 = MB as f64;
 
 /// Where each total comes from, the first that is known.
-const COLUMNS: [(What, &[Taken]); 19] = [
+const COLUMNS: [(What, &[Taken]); 21] = [
     (What::Cpu, &[Rate("cpu", 1.0), Rate("server_cpu", 1.0)]),
     (What::ClientCpu, &[Rate("client_cpu", 1.0)]),
     (What::Lookups, &[Rate("cache_lookups", 1.0)]),
@@ -83,6 +87,8 @@ const COLUMNS: [(What, &[Taken]); 19] = [
     (What::DeviceWriteBytes, &[Rate("device_write_rate", MEGA), Rate("disk_write_rate", MEGA)]),
     (What::LogWrites, &[Rate("log_writes", 1.0), Rate("log_syncs", 1.0), Rate("log_disk_writes", 1.0)]),
     (What::LogBytes, &[Rate("log_write_rate", MEGA), Rate("log_disk_write_rate", MEGA)]),
+    (What::LogDeviceWrites, &[Rate("log_disk_writes", 1.0)]),
+    (What::LogDeviceBytes, &[Rate("log_disk_write_rate", MEGA)]),
     (What::Commits, &[Rate("commits", 1.0)]),
     (What::LockWait, &[Rate("waiting_for_lock", 1.0)]),
     (What::TurnWait, &[Rate("waiting_for_turn", 1.0)]),

@@ -67,10 +67,11 @@ impl Hardware {
                 .filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
             Some(Latency::Constant(Duration::from_secs_f64(ms?.min(60.0))))
         };
-        let limit = |names: &[&str]| {
-            let found = names.iter().find_map(|name| ceiling(record, name))?;
-            Limit::per_second(if found.unit == "MB/s" { found.value * MB as f64 } else { found.value })
+        let value = |name: &str| {
+            let found = ceiling(record, name)?;
+            Some(if found.unit == "MB/s" { found.value * MB as f64 } else { found.value })
         };
+        let limit = |names: &[&str]| Limit::per_second(names.iter().find_map(|name| value(name))?);
         let data = Disk {
             limits: Limits {
                 iops: limit(&["data_iops"]),
@@ -84,10 +85,18 @@ impl Hardware {
             is_latency_whole: true,
             ..Disk::default()
         };
+        // A limit of the log's device counts its own writes, of which one of the engine's may be several.
+        let of_device = |name: &str, engines: What, devices: What| {
+            let share = whole.total(engines).zip(whole.total(devices)).map_or(1.0, |(own, all)| own / all);
+            let share = if share.is_finite() && share > 0.0 { share } else { 1.0 };
+            Limit::per_second(value(name)? * share)
+        };
         let log = Disk {
             limits: Limits {
-                write_iops: limit(&["log_iops", "log_disk_write_iops"]),
-                write_bandwidth: limit(&["log_bandwidth", "log_disk_write_bandwidth"]),
+                write_iops: limit(&["log_iops"])
+                    .or_else(|| of_device("log_disk_write_iops", What::LogWrites, What::LogDeviceWrites)),
+                write_bandwidth: limit(&["log_bandwidth"])
+                    .or_else(|| of_device("log_disk_write_bandwidth", What::LogBytes, What::LogDeviceBytes)),
                 ..Limits::default()
             },
             write_latency: latency(What::LogStall, What::LogWrites).unwrap_or_default(),
