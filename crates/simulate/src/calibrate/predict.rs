@@ -44,7 +44,8 @@ const PILED_UP: f64 = 0.25;
 const MET: f64 = 0.005;
 const TRIES: usize = 3;
 
-/// On a real server a change is missed by up to so much of it (`cargo xtask foretold`): what a request costs is not the same under another quota.
+/// Of the change that is predicted for a real server an interval has room for so much: a rule of thumb. With nothing beside the server
+/// `cargo xtask foretold` misses a third of it at most, beside other programs more than half.
 const MISSED_CHANGE: f64 = 0.5;
 
 /// A model that misses the run itself by more is none of it.
