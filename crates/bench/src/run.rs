@@ -229,11 +229,7 @@ impl Run<'_> {
         let name = workspace.as_ref().map_or("", Workspace::name);
         let (start, real) = (clock.now(), RealClock::new());
         let time = Time { clock, interrupt, settle: plan.settle };
-        let page_bytes = description.page_bytes;
-        let mut facts = BTreeMap::from([
-            ("page_bytes".to_owned(), page_bytes.into()),
-            ("settle_seconds".to_owned(), plan.settle.as_secs_f64().into()),
-        ]);
+        let mut facts = BTreeMap::from([("settle_seconds".to_owned(), plan.settle.as_secs_f64().into())]);
         let mut sampling = Sampling::new(plan.without_samples);
         let mut outcome = Ok(());
         // Preparing is repetition zero: it has the same context and no points.

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     DiskFull,
     /// The connection or the server was lost.
     Lost,
+    /// Our own result store can't be used: no fault of the target.
+    Store,
     /// Somebody holds a lock that we need.
     Busy,
     /// Cancelled by us.
@@ -60,6 +62,7 @@ impl ErrorKind {
             Self::Safety => "safety",
             Self::DiskFull => "disk-full",
             Self::Lost => "connection-lost",
+            Self::Store => "store",
             Self::Busy => "busy",
             Self::Cancelled => "interrupted",
             Self::ToolMissing => "tool-missing",
@@ -78,7 +81,9 @@ impl ErrorKind {
             Self::Connect | Self::Authenticate | Self::PasswordNeeded | Self::Missing => exit::CANNOT_CONNECT,
             Self::Permission => exit::NO_PERMISSION,
             Self::Safety => exit::SAFETY,
-            Self::DiskFull | Self::Lost | Self::Busy | Self::NoResult | Self::Statement => exit::INCOMPLETE,
+            Self::DiskFull | Self::Lost | Self::Store | Self::Busy | Self::NoResult | Self::Statement => {
+                exit::INCOMPLETE
+            }
             Self::Cancelled => exit::INTERRUPTED,
             Self::Internal => exit::INTERNAL,
         }

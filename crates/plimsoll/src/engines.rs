@@ -1,7 +1,9 @@
 //! The engines this program knows, and how a target is opened: by scheme, on its clock, with a password from the right
 //! place.
 
+use std::fs;
 use std::io::IsTerminal as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -73,6 +75,15 @@ pub struct Opened {
     _on_clock: OnClock,
 }
 
+/// Warns of a password file that others may read.
+fn warn_of_readable(access: &Access, printer: &Printer) {
+    let Some(path) = &access.password_file else { return };
+    if fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o077 != 0) {
+        let path = path.display();
+        printer.warning(&format!("its group or everybody may read the password file {path}; chmod 0600 mends that"));
+    }
+}
+
 /// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given; what is waited for
 /// outside of the target ends by the interrupt.
 pub fn open(target: &Target, access: &Access, intents: &Intents, interrupt: &Interrupt, printer: &Printer) -> Opened {
@@ -80,6 +91,7 @@ pub fn open(target: &Target, access: &Access, intents: &Intents, interrupt: &Int
         Ok(clock) => (clock, None),
         Err(error) => (Arc::new(RealClock::new()) as _, Some(error)),
     };
+    warn_of_readable(access, printer);
     let on_clock = enter(&clock, "run");
     let database = refused.map_or_else(|| connect(target, access, intents, interrupt, &clock), Err);
     Opened { database, clock, _on_clock: on_clock }

@@ -39,7 +39,7 @@ impl Ledger for InStore {
 }
 
 fn failed(error: &StoreError) -> Error {
-    let kind = if matches!(error, StoreError::Full { .. }) { ErrorKind::DiskFull } else { ErrorKind::Statement };
+    let kind = if matches!(error, StoreError::Full { .. }) { ErrorKind::DiskFull } else { ErrorKind::Store };
     Error::new(kind, format!("what is to be made at the target could not be noted: {error}"))
         .hint("name another store with --store FILE")
 }

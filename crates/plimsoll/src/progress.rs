@@ -22,8 +22,7 @@ pub struct InStore(pub Arc<RunStore>);
 impl Keeper for InStore {
     fn keep(&mut self, events: &[Event]) -> Result<()> {
         self.0.append(events).map(drop).map_err(|error| {
-            let kind =
-                if matches!(error, StoreError::Full { .. }) { ErrorKind::DiskFull } else { ErrorKind::Statement };
+            let kind = if matches!(error, StoreError::Full { .. }) { ErrorKind::DiskFull } else { ErrorKind::Store };
             Error::new(kind, format!("the result could not be stored: {error}"))
                 .hint("name another store with --store FILE")
         })

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use common::Scene;
@@ -221,6 +222,75 @@ fn kill_9_loses_no_finished_point_and_the_next_run_or_clean_removes_the_rest() {
     assert!(killed.get("ended_at").is_none());
     let record = scene.say(&["show", killed["run_id"].as_str().unwrap(), "--json"]).json().remove(0);
     assert!(record["repetitions"][0]["points"].as_array().unwrap().len() >= seen);
+}
+
+#[test]
+fn a_killed_run_shows_the_figures_of_its_complete_repetitions() {
+    let scene = Scene::new();
+    let words = ["run", "insert", "--target", &scene.sqlite(), "--set", "duration=1s", "--set", "volume=1MiB"];
+    let mut child = scene.spawn(&[&words[..], &["--set", "sessions=1", "--repetitions", "20"]].concat());
+    let complete = || {
+        let said = scene.say(&["show", "latest", "--json"]);
+        let records = if said.code == 0 { said.json() } else { Vec::new() };
+        let repetitions = records.first().and_then(|record| record["repetitions"].as_array().cloned());
+        repetitions.into_iter().flatten().filter(|repetition| repetition["complete"] == true).count()
+    };
+    common::wait_until(|| complete() >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let record = scene.say(&["show", "latest", "--json"]).json().remove(0);
+    assert!(record.get("ended_at").is_none(), "{record}");
+    assert_eq!(record["result"]["repetitions"].as_u64(), Some(complete() as u64), "{record}");
+    let shown = scene.say(&["show", "latest"]).out;
+    assert!(shown.contains("The request rate is") && shown.contains("it was killed, or goes on"), "{shown}");
+    assert_eq!(scene.say(&["clean", &scene.sqlite()]).code, 0);
+}
+
+#[test]
+fn a_folder_that_is_moved_ends_the_run_and_what_stays_is_named() {
+    let scene = Scene::new();
+    let folder = scene.path("here");
+    std::fs::create_dir(&folder).unwrap();
+    let target = format!("sqlite:{}", folder.join("data.db").display());
+    let words = ["run", "insert", "--target", &target, "--json", "--set", "duration=1s", "--set", "volume=1MiB"];
+    let child = scene.spawn(&[&words[..], &["--set", "sessions=1", "--repetitions", "20"]].concat());
+    common::wait_until(|| {
+        let said = scene.say(&["show", "latest", "--json"]);
+        said.code == 0 && said.json()[0]["repetitions"][0]["complete"] == true
+    });
+    let moved = scene.path("there");
+    std::fs::rename(&folder, &moved).unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    said.failed(7, &[]);
+    let record = &said.json()[0];
+    assert!(record["result"]["value"].is_number(), "{record}");
+    assert!(record["warnings"].to_string().contains("was not at the target any more at the end"), "{record}");
+    assert!(record["error"].to_string().contains("plimsoll clean sqlite:FOLDER/FILE"), "{record}");
+    assert_eq!(scene.say(&["clean", &format!("sqlite:{}", moved.join("data.db").display())]).code, 0);
+    assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 0);
+}
+
+#[test]
+fn requests_that_would_end_for_want_of_room_are_not_begun() {
+    let Some(disk) = common::Tmpfs::mount(200) else { return };
+    let scene = Scene::new();
+    let target = format!("sqlite:{}", disk.path.join("data.db").display());
+    let said = scene.say(&["run", "insert", "--target", &target, "--short", "--set", "volume=1MiB"]);
+    said.failed(6, &["leaves 256 MB free, but only 200 MB are free on the target's disk"]);
+    assert_eq!(std::fs::read_dir(&disk.path).unwrap().count(), 0);
+}
+
+#[test]
+fn a_password_file_that_others_may_read_is_named() {
+    let scene = Scene::new();
+    let file = scene.path("word");
+    std::fs::write(&file, "planted").unwrap();
+    let said = |mode: u32| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        scene.say(&["clean", &scene.sqlite(), "--password-file", "word"])
+    };
+    assert!(said(0o640).err.contains("may read the password file word; chmod 0600"));
+    assert!(!said(0o600).err.contains("password file"));
 }
 
 /// Waits until the store has this many points of some run; returns how many it has.

@@ -31,16 +31,29 @@ fn measured(step: Step, steps: usize, repetitions: &[Repetition], (page_bytes, s
 /// The values behind the figures of a stored run. If this release can't read its definition, those that its record has.
 pub fn series_of(record: &RunRecord) -> Vec<Series> {
     let definition = Definition::parse("stored definition", &record.definition.text);
-    let fact = |name: &str| record.parameters.get(name).and_then(serde_json::Value::as_u64).filter(|fact| *fact > 0);
-    let mut all = match (definition, fact("page_bytes")) {
-        (Ok(definition), Some(page_bytes)) => {
-            series(&definition.steps, &record.repetitions, (page_bytes, fact("scale").unwrap_or(1)))
-        }
+    let mut all = match (definition, sizes(record)) {
+        (Ok(definition), Some(sizes)) => series(&definition.steps, &record.repetitions, sizes),
         (Ok(_), None) => return Vec::new(),
         _ => return record.results.iter().map(Series::of_figure).collect(),
     };
     doubt_client(&mut all, record);
     all
+}
+
+/// The size of the target's pages and its scale.
+fn sizes(record: &RunRecord) -> Option<(u64, u64)> {
+    let fact = |name: &str| record.parameters.get(name).and_then(serde_json::Value::as_u64).filter(|fact| *fact > 0);
+    Some((fact("page_bytes")?, fact("scale").unwrap_or(1)))
+}
+
+/// Gives a stored run of these steps that has no end, as it was killed or goes on, the figures of its complete repetitions. It
+/// has no verdict: the limits that were watched are written down at the end.
+pub fn so_far(record: &mut RunRecord, steps: &[Step]) {
+    let Some(sizes) = sizes(record) else { return };
+    let mut all = series(steps, &record.repetitions, sizes);
+    doubt_client(&mut all, record);
+    record.results = all.iter().filter_map(Series::figure).collect();
+    record.result = record.results.first().cloned();
 }
 
 /// A client that was the limit makes the rates of requests lower bounds. In virtual time it never is.

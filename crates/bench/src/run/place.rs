@@ -9,11 +9,12 @@ use plimsoll_measurement::units;
 use super::plan::Plan;
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
+use crate::step::kind::LEAST_FREE_BYTES;
 
 /// Volumes beyond this are refused where the free space can't be known.
 const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 
-/// Room that is left on the target's disk whatever a test asks for.
+/// Room that is left on the target's disk whatever a test asks for; requests leave more.
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// How long a target may take to answer after an interrupt before it is left alone.
@@ -43,7 +44,14 @@ pub fn remove_own(
 /// Whether nothing of the run's own place is found at the end, as somebody moved, renamed or removed it.
 pub(super) fn is_gone(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> bool {
     let is_there = |all: Vec<WorkspaceStatus>| all.iter().any(|status| status.workspace == *workspace);
-    !interrupt.is_silent() && database.workspaces().is_ok_and(|all| !is_there(all))
+    if interrupt.is_silent() {
+        return false;
+    }
+    match database.workspaces() {
+        Ok(all) => !is_there(all),
+        // The folder or the database in which it was.
+        Err(error) => error.kind == ErrorKind::Missing,
+    }
 }
 
 /// Somebody else who removes the place, or looks whether it can be removed, has its lease meanwhile: that passes.
@@ -116,12 +124,19 @@ pub(super) fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &d
         (step.space_bytes)(parameters, kept.is_some_and(|kept| places.iter().any(|status| status.workspace == kept)))
     });
     let needed = needed.fold(0, u64::saturating_add);
+    let makes_requests = plan.definition.steps.iter().any(|step| step.makes_requests);
+    let rest = if makes_requests { LEAST_FREE_BYTES } else { RESERVE_BYTES };
     let hint = "ask for less with --set volume=..., or free some space";
     match database.free_bytes() {
-        Some(free) if needed.saturating_add(RESERVE_BYTES) > free => {
-            let (needed, free) = (units::format_bytes(needed), units::format_bytes(free));
-            Err(Error::new(ErrorKind::Safety, format!("the test may take {needed}, but only {free} are free"))
-                .hint(hint))
+        Some(free) if needed.saturating_add(rest) > free => {
+            let [needed, rest, free] = [needed, rest, free].map(units::format_bytes);
+            Err(Error::new(
+                ErrorKind::Safety,
+                format!(
+                    "the test may take {needed} and leaves {rest} free, but only {free} are free on the target's disk"
+                ),
+            )
+            .hint(hint))
         }
         None if needed > LARGEST_UNCHECKED_BYTES => {
             let needed = units::format_bytes(needed);

@@ -22,6 +22,8 @@ pub(super) fn new_record(plan: &Plan<'_>, parameters: &Parameters, on: On<'_>, c
         warnings: parameters.notices().chain(description.warnings.iter().cloned()).collect(),
         ..blank_record(plan, parameters, &description.engine, clock)
     };
+    // Known to whoever reads the record of a run that is killed.
+    record.parameters.insert("page_bytes".to_owned(), description.page_bytes.into());
     if description.scale > 1 {
         record.parameters.insert("scale".to_owned(), description.scale.into());
     }
@@ -110,9 +112,9 @@ pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repet
             kind: error.kind.name().to_owned(),
             message: error.message.clone(),
             hint: error.hint.clone().or_else(|| Some(next_step(error.kind).to_owned())),
-            // A guard is what stops a run before it begins.
+            // A guard is what stops a run before it begins. What is gone in its midst is no wrong address.
             exit_code: match error.kind {
-                ErrorKind::Safety if has_begun => exit::INCOMPLETE,
+                ErrorKind::Safety | ErrorKind::Connect | ErrorKind::Missing if has_begun => exit::INCOMPLETE,
                 kind => kind.exit_code(),
             },
         },
@@ -136,6 +138,7 @@ pub fn next_step(kind: ErrorKind) -> &'static str {
         ErrorKind::Safety | ErrorKind::DiskFull => "free some space, or ask for less with --set volume=...",
         ErrorKind::Lost => "see whether the server is up and why it ended the session, then run the test again",
         ErrorKind::Busy => "wait for whoever holds the lock, then run the test again",
+        ErrorKind::Store => "name another store with --store FILE",
         ErrorKind::Cancelled => "run the test again",
         ErrorKind::NoResult => "see what was tried, with 'plimsoll show'",
         ErrorKind::Statement => "'plimsoll doctor URL' tells what works on the target",

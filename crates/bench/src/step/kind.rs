@@ -53,6 +53,9 @@ pub struct StepKind {
     pub tidy_machine: fn(),
 }
 
+/// Where the target's free space can be seen, requests end before less is left: nobody knows how much they insert.
+pub const LEAST_FREE_BYTES: u64 = 256 << 20;
+
 /// Makes a table of CPU multiples of a run's repetitions, those of a reference with its id, and an anchor.
 pub type MakeCpuTable = fn(&[Repetition], Option<(&str, &[Repetition])>, Option<&Anchor>) -> Option<CpuTable>;
 

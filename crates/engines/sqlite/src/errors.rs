@@ -36,7 +36,7 @@ pub(super) fn from_sqlite(error: rusqlite::Error, folder: &Path) -> Error {
         ErrorCode::OperationInterrupted => ErrorKind::Cancelled,
         ErrorCode::DiskFull => ErrorKind::DiskFull,
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Busy,
-        ErrorCode::CannotOpen if !folder.is_dir() => ErrorKind::Missing,
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen if !folder.is_dir() => ErrorKind::Missing,
         // Growing the log's shared index on a full disk is reported as a plain I/O error, and a journal that can't be
         // made as a file that can't be opened.
         ErrorCode::SystemIoFailure | ErrorCode::CannotOpen if full() => ErrorKind::DiskFull,
@@ -47,6 +47,10 @@ pub(super) fn from_sqlite(error: rusqlite::Error, folder: &Path) -> Error {
         ErrorCode::SystemIoFailure => {
             return Error::new(ErrorKind::Statement, sentence(&format!("{message} in {}", folder.display())))
                 .hint("see whether the shell limits the size of files (ulimit -f), whether a quota is used up, and the system's log");
+        }
+        ErrorCode::ReadOnly if failure.extended_code == rusqlite::ffi::SQLITE_READONLY_DBMOVED => {
+            let moved = format!("a file of ours in {} was moved or removed", folder.display());
+            return with_next_step(Error::new(ErrorKind::Missing, sentence(&moved)), folder);
         }
         ErrorCode::ReadOnly if LEFT_JOURNALS.contains(&failure.extended_code) => {
             return Error::new(
@@ -88,7 +92,10 @@ fn with_next_step(error: Error, path: &Path) -> Error {
         ErrorKind::Permission => {
             format!("give this user the right to read and write {path}, or name a file in a folder of its own")
         }
-        ErrorKind::Missing => format!("make sure that {path} exists and that nothing removes it, then try again"),
+        ErrorKind::Missing => format!(
+            "make sure that {path} exists and that nothing removes or moves it, then try again; where a folder was moved in mid-run, \
+             'plimsoll clean sqlite:FOLDER/FILE' removes what is in it now"
+        ),
         _ => return error,
     };
     error.hint(hint)

@@ -85,7 +85,10 @@ impl SqliteDatabase {
         let path = self.location.database(workspace);
         let missing = || {
             Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()))
-                .hint("it was removed, or never finished: run again to make it anew")
+                .hint(
+                "it was moved, removed, or never finished: run again to make it anew; where a folder was moved in mid-run, 'plimsoll \
+                 clean sqlite:FOLDER/FILE' removes what is in it now",
+            )
         };
         if let Some(kind) = kind_of_stranger(&path)? {
             return Err(foreign(&path, &format!("it is {kind}")));

@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::compare::conditions::refusal;
 use super::multiples;
+use super::runs::stored;
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -78,7 +79,7 @@ fn records(options: &Report, store: &RunStore) -> Result<Vec<RunRecord>, Failure
         }
         ids.extend(found.into_iter().rev().map(|run| run.run_id));
     }
-    ids.iter().map(|id| store.record(id).map_err(Failure::from)).collect()
+    ids.iter().map(|id| stored(store, id).map_err(Failure::from)).collect()
 }
 
 /// Puts the runs first that others are held against: a run, or all of a target.

@@ -1,7 +1,10 @@
 //! `plimsoll runs` and `plimsoll show`: what is in the store.
 
+use plimsoll_bench::Definition;
+use plimsoll_bench::figures::so_far;
+use plimsoll_disk::{step, suite};
 use plimsoll_engine::Target;
-use plimsoll_measurement::exit;
+use plimsoll_measurement::{RunRecord, Subject, exit};
 use plimsoll_report::model::Value;
 use plimsoll_report::terminal::{self, Style};
 use plimsoll_store::{Filter, RunStore, RunSummary, StoreError};
@@ -74,10 +77,28 @@ fn row(run: &RunSummary) -> plimsoll_report::RunSummary {
     }
 }
 
+/// A stored run. One that has no end has the figures of its complete repetitions.
+pub fn stored(store: &RunStore, run: &str) -> Result<RunRecord, StoreError> {
+    let mut record = store.record(run)?;
+    if record.ended_at.is_none() && record.results.is_empty() {
+        let (name, text) = ("stored definition", &record.definition.text);
+        let definition = match record.subject {
+            Subject::Volume => suite::parse(name, text).ok().and_then(|suite| step::definition(&suite).ok()),
+            Subject::Database => Definition::parse(name, text).ok(),
+            Subject::Workload => None,
+        };
+        // Of a later release it may be one that can't be read.
+        if let Some(definition) = definition {
+            so_far(&mut record, &definition.steps);
+        }
+    }
+    Ok(record)
+}
+
 /// Shows one run.
 pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let store = settings.read_store()?;
-    let mut record = store.record(&options.run)?;
+    let mut record = stored(&store, &options.run)?;
     multiples::apply(&options.multiples, store.as_ref(), std::slice::from_mut(&mut record))?;
     if options.json {
         let line = plimsoll_report::json_line(&record).map_err(|error| Failure::usage(error.to_string()))?;

@@ -80,6 +80,13 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         }
         None => part.say(Tone::Headline, words::no_result(record)),
     }
+    if record.ended_at.is_none() && record.result.is_some() {
+        part.say(
+            Tone::Warning,
+            "The run has no end: it was killed, or goes on. The figures are those of its complete repetitions."
+                .to_owned(),
+        );
+    }
     part.say(Tone::Plain, record.expected.as_ref().map(|expected| words::expected(record, expected)));
     let bottleneck = words::bottleneck(&record.verdict);
     let before = if record.error.is_some() { "Until the error: " } else { "" };

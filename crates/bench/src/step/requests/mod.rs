@@ -267,7 +267,7 @@ impl Measure for Requests {
                 if held == Some(true) && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
                     found = Some((record.rate, recorder.kinds()));
                 }
-            } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0) {
+            } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0 && of_phase.outcome.is_ok()) {
                 let rate = phase.rate.map(|rate| rate.to_string()).unwrap_or_default();
                 let rate = rate.trim_end_matches("/s");
                 keep.warn(format!(

@@ -19,16 +19,13 @@ use super::plan::arrivals;
 use super::threads::{jobs, threads};
 use crate::interrupt::Interrupt;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::unfinished;
+use crate::step::kind::{LEAST_FREE_BYTES, unfinished};
 use crate::workload::many::Returns;
 use crate::workload::request::Workload;
 use crate::workload::session::{Losses, Sessions, Slot};
 
 /// Recorders that the sessions share at most: few, so that 2,000 sessions need no more memory than these.
 const MOST_RECORDERS: u64 = 16;
-
-/// Where the target's free space can be seen, requests end before less is left.
-const LEAST_FREE: u64 = 256 << 20;
 
 /// Real time that threads have to start before the first request is due: so much, and so much for each.
 const LEAD: Duration = Duration::from_millis(10);
@@ -195,10 +192,10 @@ fn watch_over(
             shared.state.stop();
             return Ok(());
         }
-        if let Some(free) = target.database.free_bytes().filter(|free| *free < LEAST_FREE) {
+        if let Some(free) = target.database.free_bytes().filter(|free| *free < LEAST_FREE_BYTES) {
             let free = units::format_bytes(free);
             return Err(Error::new(ErrorKind::DiskFull, format!("only {free} are left on the target's disk"))
-                .hint("new rows took the rest: free some space, or make requests for a shorter time"));
+                .hint("free some space; if the requests took it, make them for a shorter time"));
         }
         keep.tell_losses(target.lease)?;
         let lost = sessions.losses.count();
