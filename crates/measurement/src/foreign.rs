@@ -89,11 +89,11 @@ const HIDDEN: &str = "***";
 /// Secrets of fewer bytes are found in quotes alone: each is a part of some word, or a word.
 const SHORT: usize = 4;
 
-/// The text without the secret: wherever it stands, as it is, percent-encoded in whole or in part, with its quotes and signs
-/// escaped, or with characters in between that can't be seen. `None` if it isn't there.
+/// The text without the secret: wherever it stands, as it is, encoded as URLs and forms have it in whole or in part, with its quotes and
+/// signs escaped as SQL, JSON, C or HTML do it, or with characters in between that can't be seen. `None` if it isn't there.
 pub fn without(text: &str, secret: &str) -> Option<String> {
-    let (bytes, wanted) = (text.as_bytes(), secret.as_bytes());
-    if wanted.is_empty() {
+    let bytes = text.as_bytes();
+    if secret.is_empty() {
         return None;
     }
     let is_quote = |at: Option<&u8>| at.is_some_and(|byte| b"'\"`".contains(byte));
@@ -101,10 +101,10 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
         |at: usize, end: usize| is_quote(at.checked_sub(1).and_then(|at| bytes.get(at))) && is_quote(bytes.get(end));
     let (mut hidden, mut from, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
-        let found = end_of_secret(text, wanted, at);
+        let found = end_of_secret(text, secret, at);
         let end = found.filter(|end| {
             let is_whole = text.is_char_boundary(at) && text.is_char_boundary(*end);
-            is_whole && (wanted.len() >= SHORT || is_quoted(at, *end))
+            is_whole && (secret.len() >= SHORT || is_quoted(at, *end))
         });
         match end {
             Some(end) => {
@@ -118,35 +118,24 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
     (from > 0).then(|| hidden + &text[from..])
 }
 
-/// Where the secret ends that begins here, if one does. Each of its bytes may stand there in several ways, and a text may mix them: all
-/// ways are followed at once. Of several ends the last counts.
-fn end_of_secret(text: &str, secret: &[u8], start: usize) -> Option<usize> {
-    let bytes = text.as_bytes();
+/// Where the secret ends that begins here, if one does. Each of its characters may stand there in several ways, and a text may mix them:
+/// all ways are followed at once. Of several ends the last counts.
+fn end_of_secret(text: &str, secret: &str, start: usize) -> Option<usize> {
     let mut places = vec![start];
-    for byte in secret {
+    let mut buffer = [0; 4];
+    for c in secret.chars() {
         let mut next = Vec::new();
-        for mut at in places {
-            // What can't be seen parts no secret, unless it is a part of it.
-            while at > start && bytes.get(at) != Some(byte) {
-                let Some(unseen) = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| is_harmful(*c))
-                else {
-                    break;
-                };
-                at += unseen.len_utf8();
-            }
-            let rest = bytes.get(at..).unwrap_or_default();
-            let steps = [
-                (rest.first() == Some(byte)).then_some(1),
-                // Quotes are doubled in SQL.
-                (b"'\"`".contains(byte) && rest.starts_with(&[*byte, *byte])).then_some(2),
-                (rest.starts_with(&[b'\\', *byte])).then_some(2),
-                matches!(rest, [b'%', high, low, ..] if hex(*high, *low) == Some(*byte)).then_some(3),
-            ];
-            for step in steps.into_iter().flatten() {
-                if !next.contains(&(at + step)) {
-                    next.push(at + step);
+        for place in places {
+            add(&mut next, as_a_whole(text.as_bytes().get(place..).unwrap_or_default(), c).map(|step| place + step));
+            let mut parts = vec![place];
+            for byte in c.encode_utf8(&mut buffer).bytes() {
+                let mut behind = Vec::new();
+                for at in &parts {
+                    add(&mut behind, behind_byte(text, byte, start, *at));
                 }
+                parts = behind;
             }
+            add(&mut next, parts);
         }
         if next.is_empty() {
             return None;
@@ -154,6 +143,65 @@ fn end_of_secret(text: &str, secret: &[u8], start: usize) -> Option<usize> {
         places = next;
     }
     places.into_iter().max()
+}
+
+/// Adds places that are not there yet.
+fn add(places: &mut Vec<usize>, more: impl IntoIterator<Item = usize>) {
+    for place in more {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+}
+
+/// Behind which bytes a byte of a secret may end that begins at `at`.
+fn behind_byte(text: &str, byte: u8, start: usize, mut at: usize) -> impl Iterator<Item = usize> + use<> {
+    let bytes = text.as_bytes();
+    // What can't be seen parts no secret, unless it is a part of it.
+    while at > start && bytes.get(at) != Some(&byte) {
+        let Some(unseen) = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| is_harmful(*c)) else {
+            break;
+        };
+        at += unseen.len_utf8();
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let octal = |digits: &[u8]| {
+        let text = std::str::from_utf8(digits).ok()?;
+        u8::from_str_radix(text, 8).ok()
+    };
+    let steps = [
+        (rest.first() == Some(&byte)).then_some(1),
+        // A blank in a form.
+        (byte == b' ' && rest.first() == Some(&b'+')).then_some(1),
+        // Quotes are doubled in SQL.
+        (b"'\"`".contains(&byte) && rest.starts_with(&[byte, byte])).then_some(2),
+        rest.starts_with(&[b'\\', byte]).then_some(2),
+        matches!(rest, [b'%', high, low, ..] if hex(*high, *low) == Some(byte)).then_some(3),
+        matches!(rest, [b'\\', b'x', high, low, ..] if hex(*high, *low) == Some(byte)).then_some(4),
+        matches!(rest, [b'\\', digits @ ..] if digits.get(..3).and_then(octal) == Some(byte)).then_some(4),
+    ];
+    steps.into_iter().flatten().map(move |step| at + step)
+}
+
+/// Signs that JSON and C write with a letter.
+const LETTERS: [(char, u8); 3] = [('\n', b'n'), ('\r', b'r'), ('\t', b't')];
+/// Signs that HTML writes with a name.
+const ENTITIES: [(char, &str); 6] =
+    [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&apos;"), ('\'', "&#39;")];
+
+/// How many bytes a character of a secret takes here where it is written as a whole: `\n`, `\u00e4`, `&amp;`.
+fn as_a_whole(rest: &[u8], c: char) -> Option<usize> {
+    let letter = LETTERS.iter().any(|(sign, letter)| *sign == c && rest.starts_with(&[b'\\', *letter]));
+    let entity = ENTITIES.iter().find(|(sign, name)| *sign == c && rest.starts_with(name.as_bytes()));
+    let mut units = [0; 2];
+    let units = c.encode_utf16(&mut units);
+    let is_unit = |(at, unit): (usize, &u16)| {
+        let digits = rest.get(6 * at..6 * at + 6).and_then(|part| part.strip_prefix(b"\\u"));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        digits.and_then(|digits| u16::from_str_radix(digits, 16).ok()) == Some(*unit)
+    };
+    let escaped = units.iter().enumerate().all(is_unit).then_some(6 * units.len());
+    letter.then_some(2).or(entity.map(|(_, name)| name.len())).or(escaped)
 }
 
 fn hex(high: u8, low: u8) -> Option<u8> {
@@ -203,6 +251,14 @@ mod tests {
         for form in ["p@ss'wörd/1", "p%40ss%27w%C3%B6rd%2F1", "%70%40ss'w%c3%b6rd/1", "p@ss\\'wörd\\/1", "p@ss''wörd/1"]
         {
             assert_eq!(without(&format!("said {form}: no, {form}."), secret).unwrap(), "said ***: no, ***.", "{form}");
+        }
+        for form in ["p@ss'w\\u00f6rd/1", "p@ss'w\\xC3\\xb6rd/1", "p@ss'w\\303\\266rd/1", "p@ss&#39;w\\u00F6rd\\u002f1"]
+        {
+            assert_eq!(without(&format!("said {form}."), secret).unwrap(), "said ***.", "{form}");
+        }
+        let odd = "a b&<\t\"\u{1f600}";
+        for form in ["a+b&amp;&lt;\\t&quot;\u{1f600}", "a%20b&<\t\\\"\\ud83d\\ude00", odd] {
+            assert_eq!(without(&format!("said {form}."), odd).unwrap(), "said ***.", "{form}");
         }
         let parted = "p@\0ss'w\u{200b}\u{202e}ör\nd/1";
         assert_eq!(without(&format!("said {parted}\n!"), secret).unwrap(), "said ***\n!");

@@ -186,7 +186,13 @@ impl Connector {
 
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
         let refused = |refused: Refused| refused.into_error(&self.errors.address, "MySQL or MariaDB", timeout);
-        self.enter(database, name, timeout).map_err(refused)
+        let mut connection = self.enter(database, name, timeout).map_err(refused)?;
+        // What the server lets each session begin with (init_connect) comes after the log-in, and may lead it elsewhere.
+        connection.set(text("character set of a session"))?;
+        if let Some(database) = database {
+            connection.set(&fill("database of a session", &[("workspace", database)]))?;
+        }
+        Ok(connection)
     }
 
     fn enter(&self, database: Option<&str>, name: &str, timeout: Duration) -> std::result::Result<Connection, Refused> {

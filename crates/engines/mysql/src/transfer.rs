@@ -62,6 +62,10 @@ impl MySqlTransfer {
             command.args(self.product.dumping());
             command.arg(format!("--ignore-table={database}.{MARK_TABLE}"));
         }
+        // As in our own sessions: what the server lets each session begin with may lead it into another database.
+        if number == 1 {
+            command.arg(format!("--init-command={}", of_place("database of a session", database)));
+        }
         command.arg(database.name());
         Ok(command)
     }

@@ -738,6 +738,33 @@ fn a_table_that_is_made_anew_is_ours_and_nothing_of_others_is_on_it() {
     }
 }
 
+/// The server's administrator may let each session begin with statements. They come after the log-in.
+#[test]
+fn a_session_is_where_it_was_led_whatever_sessions_begin_with() {
+    let server = MariaDb::builder().buffer_pool_mb(64).start().unwrap();
+    server
+        .sql(
+            "CREATE DATABASE victim; CREATE TABLE victim.dense (theirs int); INSERT INTO victim.dense VALUES (7); \
+             CREATE USER led@localhost; GRANT ALL ON `plimsoll\\_%`.* TO led@localhost; GRANT ALL ON victim.* TO led@localhost",
+        )
+        .unwrap();
+    let url = server.socket_url("").replace("plimsoll@", "led@");
+    for begin in ["USE victim", "SET collation_connection = ucs2_general_ci", "SET NAMES latin1"] {
+        server.sql(&format!("SET GLOBAL init_connect = '{begin}'")).unwrap();
+        let database = try_open(&url, None).unwrap();
+        let (lease, mut session) = session(&*database, "led");
+        let table = dense();
+        session.drop_table(&table).unwrap();
+        session.create_table(&table).unwrap();
+        let theirs = server.sql("SELECT theirs FROM victim.dense").unwrap();
+        assert_eq!(theirs.trim(), "7", "{begin}");
+        let ours = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'dense' AND table_schema LIKE 'plimsoll%'";
+        assert_eq!(server.sql(ours).unwrap().trim(), "1", "{begin}");
+        drop((session, lease));
+        assert!(database.remove(&workspace("led")).unwrap(), "{begin}");
+    }
+}
+
 /// MySQL keeps code in libraries from 9.2 on, and makes none for us.
 #[test]
 fn a_library_of_somebody_elses_keeps_a_database() {

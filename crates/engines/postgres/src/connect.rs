@@ -2,9 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,15 +14,14 @@ use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
 use plimsoll_engine::server::link::Refused;
-use plimsoll_engine::server::names;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::tool::Told;
-use plimsoll_engine::server::url;
 use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Result, Secret};
 
 use super::connection::Connection;
 use super::error::Errors;
+use super::hosts::{Host, address, hosts, is_loopback, unfit, usual_host};
 use super::login::{self, ChannelRule, Login, Route};
 use super::statements::sql;
 use super::url::{Location, SSL_MODES};
@@ -39,31 +36,6 @@ pub(super) const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub(super) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 /// ... and gives up after so many questions without an answer.
 pub(super) const KEEPALIVE_RETRIES: u32 = 3;
-/// Folders where servers put their sockets.
-const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-
-#[derive(Debug, Clone)]
-struct Host {
-    /// Its name, or the folder of its socket.
-    name: String,
-    /// What the name leads to, if that is said.
-    address: Option<IpAddr>,
-    port: u16,
-}
-
-impl Host {
-    /// Its addresses; a name may have several.
-    fn addresses(&self, timeout: Duration) -> io::Result<Vec<Address>> {
-        Ok(match self.address {
-            Some(address) => vec![Address::Tcp(SocketAddr::new(address, self.port))],
-            None if self.name.starts_with('/') => {
-                vec![Address::Unix(PathBuf::from(&self.name).join(format!(".s.PGSQL.{}", self.port)))]
-            }
-            None => names::addresses(&self.name, self.port, timeout)?,
-        })
-    }
-}
-
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) clock: Arc<dyn Clock>,
@@ -91,6 +63,8 @@ pub(super) struct Connector {
     reached: Arc<Mutex<Option<(Address, Host)>>>,
     /// What is about to be made there is noted here.
     pub(super) intents: Intents,
+    /// The number of the cluster, once it is known: with several hosts, or behind an address that moves, another one may answer later.
+    pub(super) cluster: Option<String>,
 }
 
 impl Connector {
@@ -201,6 +175,7 @@ impl Connector {
             told: Told::default(),
             reached: Arc::default(),
             intents: credentials.intents.clone(),
+            cluster: None,
         })
     }
 
@@ -235,6 +210,7 @@ impl Connector {
             tool_password: None,
             reached: Arc::default(),
             intents: self.intents.clone(),
+            cluster: None,
             ..self.clone()
         }
     }
@@ -287,14 +263,14 @@ impl Connector {
             };
             for address in addresses {
                 match self.enter(&address, host, name, timeout) {
-                    Ok((mut connection, number)) => match self.is_fit(&mut connection, number, (&address, host)) {
-                        Ok(true) => {
+                    Ok((mut connection, number)) => match self.misfit(&mut connection, number, (&address, host)) {
+                        Ok(None) => {
                             connection.row(sql("names of the system alone"), &[])?;
                             let reached = Some((address, host.clone()));
                             *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
                             return Ok(connection);
                         }
-                        Ok(false) => failed = unfit("the server is not one of the target_session_attrs asked for"),
+                        Ok(Some(reason)) => failed = unfit(reason),
                         Err(error) => failed = error,
                     },
                     Err(error) => failed = refused(error),
@@ -341,8 +317,16 @@ impl Connector {
         Ok((connection, numbers.0))
     }
 
-    /// Whether the session is the server's own, and on a server that is wanted; `number` was given at log-in.
-    fn is_fit(&self, connection: &mut Connection, number: i32, (address, host): (&Address, &Host)) -> Result<bool> {
+    /// Why the session is none on a server that is wanted; `number` was given at log-in.
+    ///
+    /// # Errors
+    /// If the session is not the server's own.
+    fn misfit(
+        &self,
+        connection: &mut Connection,
+        number: i32,
+        (address, host): (&Address, &Host),
+    ) -> Result<Option<&'static str>> {
         let is_known = {
             let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
             reached.as_ref().is_some_and(|(known, _)| known == address)
@@ -351,7 +335,15 @@ impl Connector {
             let another = || self.enter(address, host, "plimsoll", self.timeout).map(|(another, _)| another);
             pooler::refuse(connection, number, self.may_be_pooled, another)?;
         }
-        self.is_wanted(connection)
+        if let Some(cluster) = &self.cluster {
+            // Whoever may not ask any more is taken at his word.
+            let found = connection.value::<String>(sql("number of the cluster"), &[]).ok();
+            if found.is_some_and(|found| found != *cluster) {
+                return Ok(Some("another server answers there now, and not the one that was measured"));
+            }
+        }
+        let is_wanted = self.is_wanted(connection)?;
+        Ok((!is_wanted).then_some("the server is not one of the target_session_attrs asked for"))
     }
 
     /// Whether the server writes, or does not, as the URL wants it.
@@ -359,31 +351,6 @@ impl Connector {
         let Some(writes) = self.writes else { return Ok(true) };
         Ok(connection.row(sql("whether it can be written"), &[])?.text(0) == Some(if writes { "off" } else { "on" }))
     }
-}
-
-/// The hosts of a URL, with their ports and addresses where these are said.
-fn hosts(location: &Location) -> Result<Vec<Host>> {
-    let list = |key: &str| -> Vec<&str> { location.get(key).into_iter().flat_map(|list| list.split(',')).collect() };
-    let (names, addresses, ports) = (list("host"), list("hostaddr"), list("port"));
-    let count = names.len().max(addresses.len());
-    if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
-        return Err(unfit("hostaddr"));
-    }
-    if ports.len() > 1 && ports.len() != count {
-        return Err(unfit("port"));
-    }
-    let host = |index: usize| {
-        let port = ports.get(index).or(ports.first()).copied().unwrap_or_default();
-        Ok(Host {
-            name: names.get(index).copied().unwrap_or_default().to_owned(),
-            address: match addresses.get(index) {
-                None | Some(&"") => None,
-                Some(address) => Some(address.parse().map_err(|_| unfit("hostaddr"))?),
-            },
-            port: if port.is_empty() { 5432 } else { port.parse().map_err(|_| unfit("port"))? },
-        })
-    };
-    (0..count).map(host).collect()
 }
 
 fn one_of<T: Copy>(location: &Location, key: &str, words: &[(&str, T)]) -> Result<Option<T>> {
@@ -394,30 +361,6 @@ fn one_of<T: Copy>(location: &Location, key: &str, words: &[(&str, T)]) -> Resul
 
 fn number<T: FromStr>(location: &Location, key: &str) -> Result<Option<T>> {
     location.get(key).map(|given| given.parse().map_err(|_| unfit(key))).transpose()
-}
-
-/// The complaint names the parameter and not the value.
-fn unfit(key: &str) -> Error {
-    Error::new(ErrorKind::Usage, format!("the value of '{key}' in the URL can't be used"))
-        .hint("the PostgreSQL manual lists the values under 'Parameter Key Words'")
-}
-
-/// Where a server is found if nobody says: at its socket, else at the loopback address.
-fn usual_host(port: &str) -> String {
-    let socket = SOCKET_FOLDERS.into_iter().find(|folder| Path::new(folder).join(format!(".s.PGSQL.{port}")).exists());
-    socket.unwrap_or("localhost").to_owned()
-}
-
-fn is_loopback(host: &str) -> bool {
-    host.starts_with('/') || url::is_loopback(host)
-}
-
-/// `host:port` of every host; sockets by their folder.
-fn address(hosts: &str, ports: &str) -> String {
-    let ports: Vec<&str> = ports.split(',').collect();
-    let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or("5432");
-    let all: Vec<String> = hosts.split(',').enumerate().map(|(i, host)| url::address(host, port(i))).collect();
-    all.join(",")
 }
 
 #[cfg(test)]

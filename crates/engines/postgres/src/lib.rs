@@ -16,6 +16,7 @@ mod displace;
 mod error;
 #[cfg(test)]
 mod fuzz;
+mod hosts;
 mod login;
 mod password;
 mod pooler;

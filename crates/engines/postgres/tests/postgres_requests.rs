@@ -469,6 +469,25 @@ fn hosts_are_tried_in_order_and_by_what_is_asked_of_them() {
     }
 }
 
+/// Where the first of several hosts falls silent, the next one may be of another cluster: nothing of the run is there.
+#[test]
+fn another_server_is_not_taken_for_the_one_that_was_measured() {
+    let start = || Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    let (first, second) = (start(), start());
+    let list = |of: fn(&Postgres) -> String| format!("{},{}", of(&first), of(&second));
+    let hosts = list(|server| server.directory().display().to_string());
+    let ports = list(|server| server.port().to_string());
+    let database = open(&format!("postgres://plimsoll@/postgres?host={hosts}&port={ports}"));
+    let workspace = Workspace::run("twohosts").unwrap();
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    assert_eq!(database.workspaces().unwrap().len(), 1);
+    first.stop_immediate().unwrap();
+    drop(lease);
+    let error = database.session(&workspace, &workspace).err().unwrap();
+    assert!(error.kind == ErrorKind::Connect && error.message.contains("another server answers"), "{error:?}");
+    assert!(database.workspaces().is_err() && database.remove(&workspace).is_err());
+}
+
 #[test]
 fn existing_tables_are_reached_and_written_to_only_where_that_is_allowed() {
     let bench = bench("reqexist");
