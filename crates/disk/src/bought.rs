@@ -3,13 +3,17 @@
 
 use plimsoll_catalog::Catalog;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_hardware::{BoughtVolume, Layout, Spec};
+use plimsoll_hardware::{BoughtVolume, Layout, Role, Spec, Volume};
 use plimsoll_measurement::{Ceiling, units};
 
 use crate::built::{Built, How};
 
 /// The stripe unit that the advice asks for: Storage Spaces' interleave, and the allocation unit of a database's file system.
 pub const UNIT_BYTES: u64 = 64 << 10;
+
+/// Nobody makes smaller or larger ones: a sector of the disk is the least.
+const LEAST_UNIT_BYTES: u64 = 512;
+const LARGEST_UNIT_BYTES: u64 = 256 << 20;
 
 /// Disks beyond these are a slip of the pen.
 const MOST_DISKS: usize = 1024;
@@ -79,12 +83,24 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
         Some("striped") | None => Layout::Striped { columns, unit_bytes },
         Some(other) => return Err(usage(format!("--layout {other} is none of striped and spanned"))),
     };
+    if !(LEAST_UNIT_BYTES..=LARGEST_UNIT_BYTES).contains(&unit_bytes) {
+        return Err(usage(format!("an allocation unit of {} is not from 512 B to 256 MiB", in_kib(unit_bytes))));
+    }
+    if layout == Layout::Spanned && purchase.columns.is_some() {
+        return Err(usage("a spanned volume has no columns: leave them out, or stripe the disks".to_owned()));
+    }
     if let Some(other) = purchase.redundancy.as_deref().filter(|word| !matches!(*word, "lrs" | "grs")) {
         return Err(usage(format!("--redundancy {other} is none of lrs and grs")));
     }
     let volume = BoughtVolume { disk: &disk, count, layout, vm, account };
     let spec = volume.spec().map_err(usage)?;
-    let ceilings = named(&spec, file_bytes);
+    let mut ceilings = named(&spec, file_bytes);
+    let decimal = |mb_bytes: u64| mb_bytes == 1_000_000;
+    if decimal(disk.mb_bytes) || [vm, account].into_iter().flatten().any(|cap| decimal(cap.edition.mb_bytes)) {
+        for ceiling in ceilings.iter_mut().filter(|ceiling| ceiling.resource == "data_bandwidth") {
+            ceiling.source.push_str(", where a MB is 10^6 bytes");
+        }
+    }
     let mut advice = Vec::new();
     if let Some(built) = purchase.built.as_ref().filter(|built| built.disks != count) {
         let bought = if count == 1 { "one disk was bought".to_owned() } else { format!("{count} disks were bought") };
@@ -102,7 +118,10 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
         _ => {}
     }
     if unit_bytes != UNIT_BYTES {
-        advice.push(format!("the allocation unit is {} KiB: 64 KiB is that of databases", unit_bytes >> 10));
+        advice.push(format!("the allocation unit is {}: 64 KiB is that of databases; each I/O that is larger than it is cut and counts as several, and small I/Os at one \
+             place of a file share a disk",
+            in_kib(unit_bytes)
+        ));
     }
     if purchase.redundancy.as_deref() == Some("grs") {
         advice.push(
@@ -126,7 +145,19 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
 /// The limits of a volume that figures are held against, for a file of so many bytes.
 pub fn named(spec: &Spec, file_bytes: u64) -> Vec<Ceiling> {
     let is_named = |ceiling: &Ceiling| ["data_iops", "data_bandwidth"].contains(&ceiling.resource.as_str());
-    spec.ceilings("", file_bytes, 1).into_iter().filter(is_named).collect()
+    let named = spec.ceilings("", file_bytes, 1).into_iter().filter(is_named);
+    let cut = io_bytes(&spec.device(Role::Data).volume);
+    named.map(|ceiling| Ceiling { io_bytes: cut.filter(|_| ceiling.resource == "data_iops"), ..ceiling }).collect()
+}
+
+/// The largest I/O that counts as one at the disks: a larger one is cut at the stripe unit, and counts as several where the provider says so.
+fn io_bytes(volume: &Volume) -> Option<u64> {
+    let counted = volume.disks.iter().map(|disk| disk.largest_io_bytes);
+    let cut = match volume.layout {
+        Layout::Striped { columns, unit_bytes } if columns > 1 => Some(unit_bytes),
+        _ => None,
+    };
+    counted.chain(cut).min()
 }
 
 impl Promise {
@@ -140,6 +171,10 @@ impl Promise {
             )
         })
     }
+}
+
+fn in_kib(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 10) { format!("{} KiB", bytes >> 10) } else { format!("{bytes} B") }
 }
 
 /// How so many disks are striped: told, never done.

@@ -19,7 +19,7 @@ use plimsoll_measurement::units::format_bytes;
 use plimsoll_measurement::{Client, Metric, Point, Seconds};
 
 use self::figures::figures;
-use self::points::{client_phase, invalid, late, of_member, overdue};
+use self::points::{client_phase, invalid, late, of_member, overdue, too_slow};
 use crate::cell::{self, Conditions, Ran};
 use crate::engine::{self, IoEngine};
 use crate::file::{FileSpec, Origin, TestFile};
@@ -35,6 +35,9 @@ const LEAST_BYTES: u64 = 1 << 20;
 
 /// The factor by which cells may be shortened.
 const MOST_FACTOR: u64 = 10_000;
+
+/// A cell that a user makes short lasts so long at least.
+const SHORTEST_CELL: Duration = Duration::from_millis(10);
 
 /// A cell that is shortened still lasts so long.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -108,6 +111,16 @@ pub const MOST_EXPECTED_PERCENT: u64 = 1_000;
 /// The kind of step.
 pub const KIND: StepKind = StepKind {
     invalid,
+    check: |parameters| {
+        let (steady, duration) = (parameters.count("steady"), parameters.duration("duration"));
+        if (1..rounds::WINDOW as u64).contains(&steady) {
+            return Err(format!("steady = {steady}: five rounds in a row make it steady, so it is 0, or 5 and more"));
+        }
+        if !duration.is_zero() && duration < SHORTEST_CELL {
+            return Err(format!("duration = {duration:?}: in less than {SHORTEST_CELL:?} nothing can be counted"));
+        }
+        Ok(())
+    },
     ..StepKind::new(
         "disk",
         &[&SIZE, &DURATION, &FACTOR, &ENGINE, &BUFFERED, &VERIFY, &EXPECT, &STEADY, &SEED],
@@ -321,7 +334,9 @@ impl Disk {
             let cpu_seconds = (is_alone && completed(&came) > 0).then_some(cpu_seconds);
             let (told, needed) = client_phase(keep.repetition, plan, &came, cpu_seconds);
             let lags = [came.recorder.lag.as_ref().map(|lag| &lag.slept), came.recorder.pickup.as_deref()];
-            keep.warn_all(late(plan, &came).into_iter().chain(overdue(plan, &came)).collect());
+            keep.warn_all(
+                late(plan, &came).into_iter().chain(overdue(plan, &came)).chain(too_slow(plan, &came)).collect(),
+            );
             if let Some(client) = &mut self.client {
                 client.phase(told, &needed, lags);
             }

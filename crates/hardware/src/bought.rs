@@ -70,6 +70,8 @@ impl BoughtDisk {
             limits,
             read_latency: spread(read),
             write_latency: spread(write),
+            // What is published, and what is measured, is the time of a whole I/O.
+            is_latency_whole: true,
             largest_io_bytes: level.io_unit_bytes.unwrap_or(LARGEST_IO_BYTES),
             ..Disk::default()
         };

@@ -155,6 +155,9 @@ pub struct Ceiling {
     /// The day for which its value stands, as `2015-01-31`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
+    /// An I/O of more bytes counts as several of it, such as one that is cut over the disks of a stripe. Absent where each counts as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_bytes: Option<u64>,
 }
 
 impl Ceiling {
@@ -203,6 +206,7 @@ impl Ceiling {
             scope,
             basis,
             date,
+            io_bytes: None,
         })
     }
 

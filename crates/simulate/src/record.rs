@@ -223,9 +223,7 @@ fn ceilings(scenario: &Scenario) -> Vec<Ceiling> {
         value: cores,
         unit: "cores".to_owned(),
         source: given,
-        scope: None,
-        basis: None,
-        date: None,
+        ..Ceiling::default()
     }];
     for ceiling in &scenario.storage.ceilings {
         let is_bytes = ceiling.kind.is_of_bytes();
@@ -243,6 +241,7 @@ fn ceilings(scenario: &Scenario) -> Vec<Ceiling> {
             scope: ceiling.provenance.scope,
             basis: Some(ceiling.provenance.basis),
             date: ceiling.provenance.date.clone(),
+            io_bytes: None,
         });
     }
     all

@@ -91,6 +91,12 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         let problem = format!("{all} threads worked, and {threads} are told of");
         return Err(ImportError::at(line(span), problem));
     }
+    // 0 where threads were given for the whole test and not for each file.
+    let is_other = |each: &f64| *each > 0.5 && (each - f64::from(threads)).abs() > 0.5;
+    if let Some(each) = amount(*target, "ThreadsPerFile")?.filter(is_other) {
+        let problem = format!("{each} threads were asked for, and {threads} are told of");
+        return Err(ImportError::at(line(span), problem));
+    }
     // The last I/O of a file may be cut.
     if (bytes - operations * block_bytes as f64).abs() > 0.01 * bytes {
         let problem = format!("{bytes} bytes are not {operations} I/Os of {block_bytes} bytes");

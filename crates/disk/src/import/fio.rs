@@ -180,8 +180,20 @@ impl Side {
             None => needed("bw")? * 1024.0,
         };
         let seconds = needed("runtime")? / 1e3;
-        let count = amount("total_ios")?.unwrap_or(iops * seconds);
-        Ok(Self { is_read, count, iops, bytes_per_second, seconds, latency: latency(side)? })
+        let counted = amount("total_ios")?;
+        // The time is in whole milliseconds.
+        let expected = iops * seconds;
+        if let Some(count) =
+            counted.filter(|count| *count > 0.0 && (count - expected).abs() > 0.05 * expected + iops / 500.0 + 2.0)
+        {
+            return Err(format!("{count} I/Os are not {iops} a second for {seconds} s"));
+        }
+        let latency = latency(side)?;
+        let ends = [latency.min_us, latency.mean_us, latency.max_us];
+        if !ends.into_iter().flatten().is_sorted() {
+            return Err("the times' minimum, mean and maximum are not in this order".to_owned());
+        }
+        Ok(Self { is_read, count: counted.unwrap_or(expected), iops, bytes_per_second, seconds, latency })
     }
 }
 

@@ -42,7 +42,26 @@ pub fn read(text: &str) -> Result<(Tool, Vec<Imported>), ImportError> {
         let problem = format!("'{}' ran for {:e} s, in which nothing can be counted", run.label, run.seconds);
         return Err(ImportError { line: run.line, problem });
     }
+    if let Some((run, problem)) = runs.iter().find_map(|run| Some((run, too_many(run)?))) {
+        return Err(ImportError { line: run.line, problem });
+    }
     Ok((tool, runs))
+}
+
+/// Little's law: no more operations are under way than the threads have, so a rate and a mean time can't be both larger.
+fn too_many(run: &Imported) -> Option<String> {
+    let under_way = run.iops * run.latency.mean_us? / 1e6;
+    let most = f64::from(run.threads) * f64::from(run.queue_depth);
+    // Means are rounded, those of SQLIO to a millisecond.
+    let room = 1.0 + run.iops * 1e-3;
+    (under_way > 1.1 * most + room).then(|| {
+        format!(
+            "'{}' has {:.0} operations a second of {:.1} ms: {under_way:.0} under way, where {most:.0} were allowed",
+            run.label,
+            run.iops,
+            run.latency.mean_us.unwrap_or_default() / 1e3
+        )
+    })
 }
 
 #[cfg(test)]

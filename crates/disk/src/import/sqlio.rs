@@ -19,6 +19,8 @@ struct Draft {
     queue_depth: u32,
     file_mb: Option<u64>,
     is_direct: Option<bool>,
+    /// Whether a write ends when it is on the disk and in none of its caches.
+    is_durable: bool,
     iops: Option<(f64, usize)>,
     mb: Option<(f64, usize)>,
     /// Whether response times were asked for, so that all of them have to be there.
@@ -90,8 +92,8 @@ impl Draft {
             }
             ["using", "specified" | "current", "size:", size, "MB", ..] => self.file_mb = Some(whole(size, number)?),
             ["buffering", "set", ..] => {
-                self.is_direct =
-                    Some(line.contains("not use file nor disk caches") || line.contains("but not file cache"));
+                self.is_durable = line.contains("not use file nor disk caches");
+                self.is_direct = Some(self.is_durable || line.contains("but not file cache"));
             }
             ["IOs/sec:", rate] => self.iops = Some((only(rate, number, self.iops)?, number)),
             ["MBs/sec:", rate] => self.mb = Some((only(rate, number, self.mb)?, number)),
@@ -150,6 +152,15 @@ impl Draft {
         if !rises {
             return Err(ImportError::at(line, "the latencies' minimum, mean and maximum are not in this order"));
         }
+        if let Some(mean_ms) = mean_us.map(|us| us / 1e3).filter(|_| !histogram_percent.is_empty()) {
+            let (low, high) = means_of(histogram_percent, max_us.unwrap_or_default() / 1e3);
+            // The mean is cut to whole milliseconds, and each part of the histogram rounded to a percent.
+            let room = 1.0 + 0.005 * max_us.unwrap_or_default() / 1e3;
+            if mean_ms < low - 2.5 || mean_ms > high + room {
+                let problem = format!("a mean of {mean_ms} ms is not that of the histogram, {low:.1} to {high:.1} ms");
+                return Err(ImportError::at(line, problem));
+            }
+        }
         Ok(Imported {
             label: String::new(),
             line: Some(self.line),
@@ -162,13 +173,22 @@ impl Draft {
             path: self.path,
             file_bytes: self.file_mb.map(|mb| mb << 20),
             is_direct: self.is_direct,
-            sync: None,
+            sync: (self.is_durable && !is_read).then_some("o_dsync"),
             writes_per_sync: None,
             iops,
             bytes_per_second: iops * (block_kb << 10) as f64,
             latency: self.latency,
         })
     }
+}
+
+/// Between which means the operations of a histogram lie, in milliseconds: at the beginning of each part, and at its end.
+fn means_of(percent: &[f64], max_ms: f64) -> (f64, f64) {
+    let total: f64 = percent.iter().sum();
+    let ends = |at: usize| if at + 1 < percent.len() { (at + 1) as f64 } else { max_ms.max(at as f64) };
+    let mean =
+        |of: &dyn Fn(usize) -> f64| percent.iter().enumerate().map(|(at, part)| part * of(at)).sum::<f64>() / total;
+    (mean(&|at| at as f64), mean(&ends))
 }
 
 fn number(text: &str, line: usize) -> Result<f64, ImportError> {

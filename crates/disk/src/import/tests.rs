@@ -89,6 +89,8 @@ fn damaged_logs_of_sqlio_are_refused_with_line_and_reason() {
         (changed("  2  2  5\n", "  2\n"), "line 21: the histogram has 23 of 25 parts"),
         (changed("  2  2  5\n", "  2  2 95\n"), "line 21: the histogram's parts come to 190 %"),
         (changed("Avg_Latency(ms): 15", "Avg_Latency(ms): 1"), "latencies' minimum, mean and maximum"),
+        (changed("Avg_Latency(ms): 15", "Avg_Latency(ms): 5"), "a mean of 5 ms is not that of the histogram, 13.5 to"),
+        (changed("IOs/sec:   7600.00", "IOs/sec:  99600.00").replace("59.38", "778.13"), "where 1024 were allowed"),
         (
             good.clone() + &good[good.find("32 threads").unwrap()..],
             "line 23: a run begins before the one above has ended",
@@ -177,6 +179,10 @@ fn damaged_files_of_fio_are_refused_with_the_reason() {
         (changed("\"runtime\": 1001,", ""), "read: there is no 'runtime'"),
         (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
         (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "it made no I/O"),
+        (
+            changed("\"total_ios\": 28995", "\"total_ios\": 57990"),
+            "57990 I/Os are not 28966.033966 a second for 1.001 s",
+        ),
     ] {
         let error = refused(&text);
         assert!(error.contains(reason), "{reason}: {error}");
@@ -217,6 +223,7 @@ fn damaged_files_of_diskspd_are_refused_with_line_and_reason() {
         (changed("<IOCount>20000", "<IOCount>9"), "9 I/Os are not 14000 reads"),
         (changed("<TestTimeSeconds>10.00", "<TestTimeSeconds>1e-320"), "in which nothing can be counted"),
         (changed("<ThreadCount>2", "<ThreadCount>3"), "3 threads worked, and 2 are told of"),
+        (changed("<ThreadsPerFile>2", "<ThreadsPerFile>7"), "7 threads were asked for, and 2 are told of"),
         (
             changed("<AverageTotalMilliseconds>1.8", "<AverageTotalMilliseconds>77"),
             "not between the shortest and the longest",

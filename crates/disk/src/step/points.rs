@@ -87,6 +87,24 @@ pub(super) fn overdue(plan: &CellPlan, came: &Came) -> Option<String> {
     })
 }
 
+/// That fewer operations were made than were asked for.
+pub(super) fn too_slow(plan: &CellPlan, came: &Came) -> Option<String> {
+    let asked = plan.rate_per_s?;
+    let made = came.recorder.sums().answered as f64 / came.record.seconds;
+    let due = asked * came.record.seconds;
+    // Few operations fall short of a rate by chance.
+    (made < REACHED_PART * asked && due - made * came.record.seconds > 3.0 * due.sqrt()).then(|| {
+        format!(
+            "'{}' made {made:.0} of the {asked:.0} operations a second that were asked for: response times count from when each was due, so they \
+             have the wait for its turn in them",
+            plan.cell.label
+        )
+    })
+}
+
+/// From this part of an asked rate on it counts as reached.
+const REACHED_PART: f64 = 0.95;
+
 /// The percentile of late pick-ups that counts, and the part of the median time from which it is said.
 const LATE_AT: f64 = 90.0;
 const LATE_PART: f64 = 0.1;
@@ -105,8 +123,13 @@ fn counted(needed: &Needed, plan: &CellPlan) -> Needed {
 
 /// Why repetitions in which operations failed are no result.
 pub(super) fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
-    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
-    let failed = points.filter_map(|point| {
+    let points = || repetitions.iter().flat_map(|repetition| &repetition.points);
+    let has_ended = points().any(|point| point.get(Metric::Operations).is_some_and(|operations| operations > 0.0));
+    if !has_ended && repetitions.iter().any(|repetition| repetition.complete) {
+        let message = "no operation ended while it was measured";
+        return Some(Error::new(ErrorKind::NoResult, message).hint("--set duration=... measures each cell for longer"));
+    }
+    let failed = points().filter_map(|point| {
         let (failed, answered) = (point.get(Metric::Errors)?, point.get(Metric::Operations)?);
         let percent = 100.0 * failed / (failed + answered).max(1.0);
         (percent > MOST_FAILED_PERCENT).then_some((point, percent))

@@ -5,6 +5,8 @@ mod cells;
 mod fio;
 mod sqlio;
 
+use std::time::Duration;
+
 pub use self::cells::Translated;
 use self::cells::{CellText, suite};
 use crate::import::{Imported, Tool};
@@ -41,8 +43,8 @@ pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
         block_bytes: run.block_bytes,
         threads: run.threads,
         queue_depth: run.queue_depth,
-        seconds: run.seconds.round().max(1.0) as u64,
-        warm_up_seconds: 0,
+        duration: Duration::from_secs_f64(run.seconds.clamp(1e-3, 1e6)),
+        warm_up: Duration::ZERO,
         rate: None,
         is_poisson: false,
     };

@@ -366,15 +366,20 @@ fn layout(table: &Table<'_>, disks: usize) -> Result<Layout, SpecError> {
 }
 
 fn disk(table: &Table<'_>) -> Result<Disk, SpecError> {
+    let latency_of = |key| table.read(key, latency).map(Option::unwrap_or_default);
+    let (read_latency, write_latency) = (latency_of("read_latency")?, latency_of("write_latency")?);
+    let (limits, blob) = (limits(table)?, table.read("blob", blob)?);
+    // Without a limit there is no transfer, and nothing to tell apart.
+    let has_transfer = blob.is_some() || !limits.is_unlimited();
     let disk = Disk {
-        limits: limits(table)?,
-        read_latency: table.read("read_latency", latency)?.unwrap_or_default(),
-        write_latency: table.read("write_latency", latency)?.unwrap_or_default(),
+        limits,
+        is_latency_whole: has_transfer && !(read_latency.is_zero() && write_latency.is_zero()),
+        read_latency,
+        write_latency,
         neighbour: table.read("neighbour", neighbour)?,
         largest_io_bytes: table.read("largest_io", size)?.unwrap_or(LARGEST_IO_BYTES),
         bytes: table.read("size", size)?,
-        blob: table.read("blob", blob)?,
-        ..Disk::default()
+        blob,
     };
     table.field.check(disk.check())?;
     Ok(disk)

@@ -92,19 +92,33 @@ impl<'a> Device<'a> {
         gates
     }
 
-    /// Mean latency of a read, in seconds.
-    pub fn read_latency(&self) -> f64 {
-        self.spec.volume.disks.first().map_or(0.0, |disk| disk.read_latency.mean())
+    /// Mean latency of a read of so many bytes beside its transfer, in seconds.
+    pub fn read_latency(&self, io_bytes: f64) -> f64 {
+        let own = self.own(Kind::Read, io_bytes);
+        self.spec.volume.disks.first().map_or(0.0, |disk| mean_beyond(&disk.read_latency, own))
     }
 
-    /// The latency that this share of all reads stays below, in seconds.
-    pub fn read_quantile(&self, share: f64) -> f64 {
-        self.spec.volume.disks.first().map_or(0.0, |disk| quantile(&disk.read_latency, share))
+    /// The latency beside its transfer that this share of all reads of so many bytes stays below, in seconds.
+    pub fn read_quantile(&self, share: f64, io_bytes: f64) -> f64 {
+        let own = self.own(Kind::Read, io_bytes);
+        self.spec.volume.disks.first().map_or(0.0, |disk| (quantile(&disk.read_latency, share) - own).max(0.0))
     }
 
-    /// Mean latency of a write, in seconds.
-    pub fn write_latency(&self) -> f64 {
-        self.spec.volume.disks.first().map_or(0.0, |disk| disk.write_latency.mean())
+    /// Mean latency of a write of so many bytes beside its transfer, in seconds.
+    pub fn write_latency(&self, io_bytes: f64) -> f64 {
+        let own = self.own(Kind::Write, io_bytes);
+        self.spec.volume.disks.first().map_or(0.0, |disk| mean_beyond(&disk.write_latency, own))
+    }
+
+    /// What a disk's own limits take for one I/O, where its latency has that in it.
+    fn own(&self, kind: Kind, io_bytes: f64) -> f64 {
+        let Some(disk) = self.spec.volume.disks.first().filter(|disk| disk.is_latency_whole) else { return 0.0 };
+        let (_, touched) = self.share(io_bytes);
+        let bytes = io_bytes / touched;
+        let ios = (bytes / disk.largest_io_bytes as f64).ceil().max(1.0);
+        let load = Load { kind, bytes, io_bytes: bytes };
+        let gates = gates_of(disk.limits_of_file(self.file_bytes), load, ios, factor(disk.neighbour.as_ref()));
+        gates.iter().fold(Span::default(), |span, gate| span.max(gate.span())).seconds()
     }
 
     /// A note on the neighbour that takes from the limits.
@@ -131,6 +145,32 @@ impl<'a> Device<'a> {
             }
         }
     }
+}
+
+/// The mean of what a latency has beyond so many seconds.
+fn mean_beyond(latency: &Latency, own: f64) -> f64 {
+    if own <= 0.0 {
+        return latency.mean();
+    }
+    let beyond = |seconds: f64| (seconds - own).max(0.0);
+    let points = match latency {
+        Latency::Constant(latency) => return beyond(latency.as_secs_f64()),
+        Latency::Quantiles(points) => points,
+    };
+    // Below the first quantile and above the last it is constant, between two a straight line.
+    let ends =
+        |at: Option<&(f64, std::time::Duration)>| at.map_or((0.0, 0.0), |(share, time)| (*share, time.as_secs_f64()));
+    let ((first, least), (last, most)) = (ends(points.first()), ends(points.last()));
+    let line = |pair: &[(f64, std::time::Duration)]| {
+        let ((from, low), (to, high)) = (ends(pair.first()), ends(pair.last()));
+        let mean = if low >= own || high <= own || high <= low {
+            f64::midpoint(beyond(low), beyond(high))
+        } else {
+            beyond(high) * beyond(high) / (high - low) / 2.0
+        };
+        (to - from) * mean
+    };
+    first * beyond(least) + points.windows(2).map(line).sum::<f64>() + (1.0 - last) * beyond(most)
 }
 
 /// Linear between the quantiles that are given, constant outside of them.
@@ -283,8 +323,14 @@ mod tests {
             "[data]\nread_latency = { min = \"1ms\", p50 = \"2ms\", p90 = \"3ms\", p99 = \"8ms\", max = \"20ms\" }";
         let spec = Spec::parse("t.toml", text).unwrap();
         let device = Device::of(&spec, Role::Data, 0);
-        let sum: f64 = (0..10_000).map(|step| device.read_quantile((f64::from(step) + 0.5) / 1e4)).sum();
-        assert!((sum / 1e4 - device.read_latency()).abs() < 1e-7, "{sum} {}", device.read_latency());
-        assert!((device.read_quantile(0.99) - 0.008).abs() < 1e-12);
+        let sum: f64 = (0..10_000).map(|step| device.read_quantile((f64::from(step) + 0.5) / 1e4, 4096.0)).sum();
+        assert!((sum / 1e4 - device.read_latency(4096.0)).abs() < 1e-7, "{sum} {}", device.read_latency(4096.0));
+        assert!((device.read_quantile(0.99, 4096.0) - 0.008).abs() < 1e-12);
+        // A page takes 2.5 ms at this bandwidth, which are in the latency.
+        let spec = Spec::parse("t.toml", &format!("{text}\nbandwidth = \"1600KiB/s\"")).unwrap();
+        let device = Device::of(&spec, Role::Data, 0);
+        let sum: f64 = (0..100_000).map(|step| device.read_quantile((f64::from(step) + 0.5) / 1e5, 4096.0)).sum();
+        assert!((sum / 1e5 - device.read_latency(4096.0)).abs() < 1e-7, "{sum} {}", device.read_latency(4096.0));
+        assert!((device.read_quantile(0.99, 4096.0) - 0.0055).abs() < 1e-9);
     }
 }

@@ -67,7 +67,7 @@ fn scan(level: &Level, tables: Vec<TableData<'_>>, row_steps: f64) -> Result<Opt
         spec.page_bytes,
         time.bound_seconds,
         time.waited,
-        1e3 * device.read_latency(),
+        1e3 * device.read_latency(spec.page_bytes as f64),
         time.seconds
     );
     Ok(Some(by_limit(level, &device, "read_rate", value, (time.limit, true), reason)))
@@ -83,7 +83,7 @@ fn write(level: &Level, source: TableData<'_>, times: u64, chunks: u64) -> Resul
         "{} bytes of log take {:.2} s, {chunks} commits {:.1} ms each and {} rows {:.2} s of CPU, {:.2} s in all",
         time.log_bytes,
         time.log_seconds,
-        1e3 * log.write_latency(),
+        1e3 * log.write_latency(time.log_bytes / chunks as f64),
         made.rows,
         time.cpu_seconds,
         time.seconds
@@ -104,7 +104,7 @@ fn commits(level: &Level, count: u64) -> Option<Expected> {
     let log = Device::of(spec, Role::Log, 0);
     let reason = format!(
         "{count} commits of {:.3} ms each, {} bytes of log take {:.2} s, and the statements {:.2} s of CPU",
-        1e3 * log.write_latency(),
+        1e3 * log.write_latency(time.log_bytes / count as f64),
         time.log_bytes,
         time.log_seconds,
         time.cpu_seconds

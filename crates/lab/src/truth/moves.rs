@@ -56,7 +56,7 @@ pub fn import(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expect
         time.log_bytes,
         time.log_seconds,
         made.frames.len(),
-        1e3 * log.write_latency(),
+        1e3 * log.write_latency(time.log_bytes / made.frames.len() as f64),
         time.cpu_seconds,
         time.seconds
     );
@@ -94,7 +94,12 @@ fn size(tables: Vec<TableData<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)
 
 /// Pages on their way past the log.
 fn pages_of(kind: Kind, bytes: u64) -> Load {
-    Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 }
+    Load { kind, bytes: bytes as f64, io_bytes: of_one(bytes) }
+}
+
+/// Bytes of each I/O that moves so many.
+fn of_one(bytes: u64) -> f64 {
+    LARGEST_IO_BYTES.min(bytes) as f64
 }
 
 /// That a service moves databases through the data device of a level is assumed, whatever is known of that device.
@@ -109,7 +114,7 @@ pub fn copy(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected
     let data = Device::of(spec, Role::Data, bytes);
     let span = data.span(&[Kind::Read, Kind::Write].map(|kind| pages_of(kind, bytes)));
     // Reads go on while the first is under way; the last write is waited for.
-    let seconds = span.seconds() + data.write_latency();
+    let seconds = span.seconds() + data.write_latency(of_one(bytes));
     let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
     let limit = match span.counts() {
         _ if span.seconds() < seconds / 2.0 => "latency",
@@ -133,7 +138,7 @@ pub fn restore(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expec
     let bytes = pages * spec.page_bytes;
     let device = Device::of(spec, Role::Movement, bytes);
     let span = device.span(&[pages_of(Kind::Write, bytes)]);
-    let seconds = span.seconds() + device.write_latency();
+    let seconds = span.seconds() + device.write_latency(of_one(bytes));
     let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
     let by_service = spec.is_apart(Role::Movement);
     let limit = match span.counts() {
@@ -184,9 +189,9 @@ fn change_seconds(from: &Level, to: &Level, bytes: u64) -> f64 {
     let load = |kind| [pages_of(kind, bytes)];
     if from.spec.is_apart(Role::Movement) {
         let device = Device::of(&from.spec, Role::Movement, bytes);
-        return device.span(&load(Kind::Write)).seconds() + device.write_latency();
+        return device.span(&load(Kind::Write)).seconds() + device.write_latency(of_one(bytes));
     }
     let (source, target) = (Device::of(&from.spec, Role::Data, bytes), Device::of(&to.spec, Role::Data, bytes));
-    let reads = source.span(&load(Kind::Read)).seconds() + source.read_latency();
-    reads.max(target.span(&load(Kind::Write)).seconds() + target.write_latency())
+    let reads = source.span(&load(Kind::Read)).seconds() + source.read_latency(of_one(bytes));
+    reads.max(target.span(&load(Kind::Write)).seconds() + target.write_latency(of_one(bytes)))
 }

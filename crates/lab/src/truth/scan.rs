@@ -12,7 +12,7 @@
 
 use plimsoll_engine::Result;
 use plimsoll_engine::work::TableData;
-use plimsoll_hardware::{Kind, Role, Spec};
+use plimsoll_hardware::{Kind, LARGEST_IO_BYTES, Role, Spec};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -96,7 +96,9 @@ struct Scan<'a> {
     /// Transfer of a page among others, and of one alone.
     page: Span,
     page_alone: Span,
+    /// Mean latencies beside the transfer: of an I/O of read-ahead, and of a page alone.
     latency: f64,
+    latency_alone: f64,
     /// CPU for the rows of a page, when they are read; for the page itself, when it is asked for.
     cpu_row_part: f64,
     cpu_page: f64,
@@ -104,6 +106,7 @@ struct Scan<'a> {
     io_pages: u64,
     window_pages: u64,
     sizes: Sizes,
+    page_bytes: f64,
 }
 
 impl<'a> Scan<'a> {
@@ -124,7 +127,9 @@ impl<'a> Scan<'a> {
             },
             page: Span { bytes: all.bytes / pages.max(1) as f64, ios: all.ios / pages.max(1) as f64 },
             page_alone: span(1.0, 1.0),
-            latency: device.read_latency(),
+            latency: device.read_latency(f64::from(sizes.io_pages) * spec.page_bytes as f64),
+            latency_alone: device.read_latency(spec.page_bytes as f64),
+            page_bytes: spec.page_bytes as f64,
             // What the statements cost by themselves is spread over the pages: reading ahead goes on meanwhile.
             cpu_row_part: (cpu_seconds(spec, rows as f64 * row_steps, 0.0)
                 + tables.len() as f64 * statement_seconds(spec))
@@ -207,10 +212,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn latency(&mut self) -> f64 {
+    /// Of an I/O of so many pages, beside its transfer.
+    fn latency(&mut self, pages: f64) -> f64 {
         // A share of the range of 53 bits, which a float holds exactly.
         let share = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        self.scan.device.read_quantile(share)
+        self.scan.device.read_quantile(share, pages * self.scan.page_bytes)
     }
 
     /// When the limits have let this much more through; an idle one begins now.
@@ -222,7 +228,7 @@ impl Walk<'_> {
 
     fn wait_for_page(&mut self) {
         let through = self.transfer(self.scan.page_alone);
-        self.now = through + self.scan.latency + self.scan.cpu_page;
+        self.now = through + self.scan.latency_alone + self.scan.cpu_page;
         self.waited += 1;
     }
 
@@ -231,10 +237,26 @@ impl Walk<'_> {
         let scan = self.scan;
         let from = *ahead;
         *ahead = (from + scan.io_pages).min(scan.pages);
-        let there = early.iter().filter(|page| (from..*ahead).contains(page)).count() as u64;
-        let pages = (*ahead - from - there) as f64;
-        let through = self.transfer(Span { bytes: pages * scan.page.bytes, ios: pages * scan.page.ios });
-        self.now += pages * scan.cpu_page;
-        through + self.latency()
+        // Pages that are there already part it.
+        let mut there: Vec<u64> = early.iter().copied().filter(|page| (from..*ahead).contains(page)).collect();
+        there.sort_unstable();
+        let (mut begin, mut arrived, mut asked) = (from, self.now, 0.0);
+        for end in there.into_iter().chain([*ahead]) {
+            let pages = end.saturating_sub(begin) as f64;
+            begin = end + 1;
+            if pages > 0.0 {
+                // A short one counts as one, like the others.
+                let counted = if scan.io_pages as f64 * scan.page_bytes <= LARGEST_IO_BYTES as f64 {
+                    scan.io_pages as f64
+                } else {
+                    pages
+                };
+                let through = self.transfer(Span { bytes: pages * scan.page.bytes, ios: counted * scan.page.ios });
+                arrived = arrived.max(through + self.latency(pages));
+                asked += pages;
+            }
+        }
+        self.now += asked * scan.cpu_page;
+        arrived
     }
 }

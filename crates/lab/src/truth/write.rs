@@ -97,9 +97,9 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let steady = Steady {
         cpu,
         log_byte: log_seconds / log_bytes.max(1.0),
-        log_latency: log.write_latency(),
+        log_latency: log.write_latency(log_bytes / count),
         data_frame,
-        data_latency: data.write_latency(),
+        data_latency: data.write_latency(io_bytes),
         threshold: threshold(spec.memory.map(|bytes| (bytes / spec.page_bytes) as usize)) as u64,
     };
     let undisturbed = count * (cpu + steady.log_latency) + log_seconds;

@@ -133,6 +133,6 @@ pub struct Bought {
     #[arg(long, value_name = "KIND", requires = "disks")]
     pub redundancy: Option<String>,
     /// Percent of the limits that you expect. The answer says which classes are below.
-    #[arg(long, value_name = "PERCENT", requires = "disks")]
+    #[arg(long, value_name = "PERCENT")]
     pub expect: Option<String>,
 }

@@ -29,10 +29,10 @@ pub struct Simulate {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["scenario", "set", "vary"])]
     pub from: Option<String>,
     /// The other hardware: a level or a disk of the catalogue, or a file of your own hardware.
-    #[arg(long, value_name = "SERVICE/LEVEL | MACHINE.toml", requires = "from")]
+    #[arg(long, value_name = "SERVICE/LEVEL | MACHINE.toml", requires = "from", conflicts_with = "scenario")]
     pub on: Option<String>,
     /// Raise each limit by 10, 50 and 100 %, and show what that brings: those of --on, or of the run's own hardware.
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", conflicts_with = "scenario")]
     pub gains: bool,
     /// Campaign name. Other commands find and report runs by this name.
     #[arg(long, value_name = "NAME")]

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_analysis::summary;
-use plimsoll_measurement::cell::{COMMITS, COMMITS_TIME};
-use plimsoll_measurement::units::MB;
+use plimsoll_measurement::units::{MB, format_bytes};
 use plimsoll_measurement::{Cell, Figure, Metric, Point, RunRecord};
 
 use super::words;
@@ -13,10 +12,11 @@ use crate::model::{Bar, BarChart, Bound, Cell as TableCell, Picture, Table, Valu
 
 /// A cell of the suite, with what all repetitions made of it.
 pub struct Row<'a> {
-    cell: &'a Cell,
+    /// The cell.
+    pub(super) cell: &'a Cell,
     points: Vec<&'a Point>,
     /// Operations a second, with an interval where there are complete repetitions enough.
-    iops: Value,
+    pub(super) iops: Value,
     /// Milliseconds in which half of the operations ended, and 99 of 100, where they are figures of the run.
     times: [Option<f64>; 2],
     /// CPU time of the client's whole process for each operation.
@@ -70,6 +70,8 @@ fn cpu_us(record: &RunRecord, index: u32) -> Option<f64> {
 /// What was bought: the ceilings of a volume.
 struct Limits {
     iops: Option<f64>,
+    /// An I/O of more bytes counts as several of the limit on I/Os.
+    io_bytes: Option<u64>,
     bytes_per_s: Option<f64>,
     /// How much of them somebody expects, in percent.
     expected: Option<f64>,
@@ -83,6 +85,11 @@ impl Limits {
         };
         Self {
             iops: value("data_iops"),
+            io_bytes: record
+                .ceilings
+                .iter()
+                .filter(|known| known.resource == "data_iops")
+                .find_map(|known| known.io_bytes),
             bytes_per_s: value("data_bandwidth").map(|rate| rate * MB as f64),
             expected: record
                 .parameters
@@ -98,13 +105,18 @@ impl Row<'_> {
     fn percent_of(&self, limits: &Limits) -> Option<f64> {
         let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
         let writes = f64::from(self.cell.writes_per_sync);
-        let iops = of(Some(self.iops.value * writes), limits.iops);
+        let iops = of(Some(self.iops.value * writes * self.pieces(limits) as f64), limits.iops);
         let bytes = of(self.bytes_per_s(), limits.bytes_per_s);
         iops.into_iter().chain(bytes).reduce(f64::max)
     }
 
+    /// How many I/Os of the disks one of it is.
+    fn pieces(&self, limits: &Limits) -> u64 {
+        limits.io_bytes.map_or(1, |most| self.cell.block_bytes.div_ceil(most).max(1))
+    }
+
     /// What it is called where several stand together: by its class and block, where the suite has classes.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let Cell { threads, queue_depth, .. } = self.cell;
         let work = match self.class() {
             Some(class) => format!("{class} {}", self.cell.block_size()),
@@ -135,7 +147,7 @@ impl Row<'_> {
         Some(self.iops.value * self.mean(Metric::BytesPerS)? / iops)
     }
 
-    fn ms(&self, metric: Metric) -> Option<f64> {
+    pub(super) fn ms(&self, metric: Metric) -> Option<f64> {
         let figure = match metric {
             Metric::LatencyUsP50 => self.times[0],
             Metric::LatencyUsP99 => self.times[1],
@@ -164,48 +176,10 @@ pub fn headline(record: &RunRecord) -> Option<String> {
 }
 
 /// The spread behind a value, in parentheses.
-fn interval(ends: (Option<f64>, Option<f64>), unit: &str, figure: Option<&Figure>) -> String {
+pub(super) fn interval(ends: (Option<f64>, Option<f64>), unit: &str, figure: Option<&Figure>) -> String {
     let (Some(low), Some(high)) = ends else { return " (without an interval)".to_owned() };
     let [low, high] = [low, high].map(|end| quantity(end, unit).trim_end().to_owned());
     format!(" ({} interval {low} to {high})", words::confidence_of(figure))
-}
-
-/// Seconds that a commit of one row takes at most beside its wait for the log: 40 us follow from a published table of SQL Server.
-const WORK_S: f64 = 60e-6;
-
-/// How long many commits wait for the log here, and what is known of other disks; `None` where no log was written.
-pub fn commits(record: &RunRecord) -> Option<String> {
-    let figure = record.results.iter().find(|figure| figure.metric == COMMITS_TIME)?;
-    let interval = interval((figure.low, figure.high), "s", Some(figure));
-    let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
-    let commits = count_of(f64::from(COMMITS));
-    // At best a database adds nothing.
-    let wait_s = |end: Option<f64>| end.unwrap_or(figure.value) / f64::from(COMMITS);
-    let most = count_of(1.0 / wait_s(figure.low));
-    let least = count_of(1.0 / (wait_s(figure.high) + WORK_S));
-    Some(format!(
-        "{commits} commits of one session wait {}{interval} for the log on this disk{note}. With the work of a \
-         database itself, at most 60 us a commit, that is {least} to {most} commits a second.",
-        quantity(figure.value, "s")
-    ))
-}
-
-/// What a durable write takes by itself and at most beside other work; `None` where nothing ran beside one.
-pub fn beside(record: &RunRecord) -> Option<String> {
-    let rows = rows(record);
-    let is_log = |row: &&Row<'_>| row.cell.is_log() && row.cell.beside.is_none();
-    let shared = |row: &&Row<'_>| rows.iter().any(|other| other.cell.beside.as_ref() == Some(&row.cell.label));
-    let alone = rows.iter().filter(is_log).find(|row| !shared(row))?;
-    let took = |row: &Row<'_>| {
-        let half = row.ms(Metric::LatencyUsP50)?;
-        let most = row.ms(Metric::LatencyUsP99).map(|ms| format!(", {} in 99 of 100", quantity(ms, "ms")));
-        Some(format!("within {} in half of all cases{}", quantity(half, "ms"), most.unwrap_or_default()))
-    };
-    let mean = |row: &Row<'_>| 1.0 / row.iops.value;
-    let most = rows.iter().filter(is_log).filter(shared).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
-    let (alone_ms, most_ms) = (took(alone)?, took(most)?);
-    let label = plain(&most.cell.label);
-    Some(format!("By itself a durable write ends {alone_ms}. It takes longest in '{label}': {most_ms}."))
 }
 
 /// What was bought and how much of it came, by class, with what is below what somebody expects; `None` without limits.
@@ -232,6 +206,13 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops))), bandwidth];
     let limit: Vec<String> = limit.into_iter().flatten().collect();
     let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), all.join(", "));
+    if classes.iter().any(|(_, _, high)| *high > BURST_PERCENT) {
+        sentence.push_str(" What is above 100 % is a burst, and ends.");
+    }
+    if let Some(bytes) = limits.io_bytes.filter(|_| rows.iter().any(|row| row.pieces(&limits) > 1)) {
+        let cut = format!(" I/Os of more than {} count as several.", format_bytes(bytes));
+        sentence.push_str(&cut);
+    }
     if let Some(expected) = limits.expected {
         let below: Vec<&str> =
             classes.iter().filter(|(_, low, _)| *low < expected).map(|(name, ..)| name.as_str()).collect();
@@ -244,6 +225,9 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     }
     Some(sentence)
 }
+
+/// Above this share of a limit that can be had for ever it is no rounding.
+const BURST_PERCENT: f64 = 105.0;
 
 /// Where these limits come from, a sentence each.
 pub fn limits(record: &RunRecord) -> Vec<String> {
@@ -266,7 +250,7 @@ fn told(percent: f64, expected: Option<f64>) -> String {
     }
 }
 
-fn count_of(value: f64) -> String {
+pub(super) fn count_of(value: f64) -> String {
     quantity(value.round(), "").trim_end().to_owned()
 }
 
@@ -428,52 +412,30 @@ mod tests {
     }
 
     #[test]
-    fn commits_and_the_worst_company_of_a_log_have_a_sentence_each() {
-        let log = |label: &str| Cell {
-            operation: Operation::Write.into(),
-            access: Access::Sequential.into(),
-            sync: SyncMode::ODsync.into(),
-            queue_depth: 1,
-            ..cell(label, 1)
+    fn what_is_cut_counts_as_several_and_more_than_all_is_a_burst() {
+        let ceiling = |resource: &str, value: f64, io_bytes: Option<u64>| plimsoll_measurement::Ceiling {
+            resource: resource.to_owned(),
+            value,
+            io_bytes,
+            ..Default::default()
         };
-        let point = |index: u32, cell: Cell, iops: f64| {
-            Point { index, cell: Some(cell), ..Point::default() }
-                .with(Metric::Iops, iops)
-                .with(Metric::LatencyUsP50, 5e5 / iops)
-        };
-        let reads = |main: &str| Cell { beside: Some(main.to_owned()), ..cell("reads", 1) };
-        let points = vec![
-            point(0, log("log"), 1000.0),
-            point(1, log("log, reads"), 500.0),
-            point(2, reads("log, reads"), 9000.0),
-            point(3, log("log, more"), 800.0),
-            point(4, reads("log, more"), 20_000.0),
-        ];
-        let figure = Figure {
-            metric: COMMITS_TIME.to_owned(),
-            value: 50.0,
-            unit: "s".to_owned(),
-            low: Some(40.0),
-            high: Some(60.0),
-            confidence: 0.95,
-            repetitions: 3,
-            point_cv_percent: None,
-            note: Some("elsewhere 36 s".to_owned()),
-            values: vec![45.0, 50.0, 55.0],
-            expected: None,
-        };
-        let repetitions = vec![Repetition { points, ..Repetition::default() }];
-        let record = RunRecord { repetitions, results: vec![figure], ..RunRecord::default() };
-        assert_eq!(
-            commits(&record).unwrap(),
-            "50,000 commits of one session wait 50.0 s (95 % interval 40.0 s to 60.0 s) for the log on this disk; elsewhere 36 s. \
-             With the work of a database itself, at most 60 us a commit, that is 794 to 1,250 commits a second."
+        let mut record = record(1);
+        // 10,000 and 20,000 I/Os of 8 KiB a second.
+        record.ceilings = vec![ceiling("data_iops", 40_000.0, None), ceiling("data_bandwidth", 1e6, None)];
+        let said = |record: &RunRecord| bought(record).unwrap();
+        assert_eq!(said(&record), "Of the 40,000 IOPS or 1,000,000 MB/s that were bought: OR 25 to 50 %.");
+        record.ceilings[0].io_bytes = Some(4096);
+        assert!(
+            said(&record).ends_with("OR 50 to 100 %. I/Os of more than 4.00 KB count as several."),
+            "{}",
+            said(&record)
         );
-        let expected = "By itself a durable write ends within 0.500 ms in half of all cases. It takes longest in 'log, reads': within 1.00 ms in half of all \
-             cases.";
-        assert_eq!(beside(&record).unwrap(), expected);
-        assert_eq!(rows(&record)[2].name(), "+ reads 8 KiB, 1 x 32");
-        assert_eq!((commits(&RunRecord::default()), beside(&RunRecord::default())), (None, None));
+        record.ceilings[0].value = 20_000.0;
+        assert!(
+            said(&record).contains("OR 100 to 200 %. What is above 100 % is a burst, and ends."),
+            "{}",
+            said(&record)
+        );
     }
 
     #[test]

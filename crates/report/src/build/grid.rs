@@ -51,7 +51,8 @@ fn answer(records: &[RunRecord], remarks: &[String]) -> Part {
                 )
             },
         );
-        part.say(Tone::Plain, words::bottleneck(&best.verdict));
+        let of_best = if records.len() > 1 { format!("Of {}: ", case(best)) } else { String::new() };
+        part.say(Tone::Plain, words::bottleneck(&best.verdict).map(|sentence| format!("{of_best}{sentence}")));
         for sentence in best.verdict.evidence.iter().take(3) {
             part.say(Tone::Evidence, sentence.clone());
         }

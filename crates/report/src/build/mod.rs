@@ -12,6 +12,7 @@ mod grid;
 pub mod history;
 mod levels;
 mod list;
+mod log_waits;
 mod moved;
 mod order;
 mod overview;

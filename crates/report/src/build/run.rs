@@ -5,7 +5,8 @@ use plimsoll_measurement::{Basis, RunRecord, Subject};
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
-    cells, cpu, evidence, facts, moved, plots, plots_more, plots_phases, plots_requests, plots_samples, requests, words,
+    cells, cpu, evidence, facts, log_waits, moved, plots, plots_more, plots_phases, plots_requests, plots_samples,
+    requests, words,
 };
 use crate::model::format::{marked_basis, moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
@@ -70,8 +71,8 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
                     part.say(Tone::Plain, sentence);
                 }
             }
-            part.say(Tone::Plain, cells::beside(record));
-            part.say(Tone::Plain, cells::commits(record));
+            part.say(Tone::Plain, log_waits::beside(record));
+            part.say(Tone::Plain, log_waits::commits(record));
             part.say(Tone::Plain, cells::bought(record));
             for limit in cells::limits(record) {
                 part.say(Tone::Evidence, limit);

@@ -5,7 +5,7 @@ use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_measurement::event::Event;
 use plimsoll_measurement::run::SCHEMA_VERSION;
 use plimsoll_measurement::units::format_significant;
-use plimsoll_measurement::{Basis, Figure, Gain, Repetition, RunRecord, Subject, Verdict};
+use plimsoll_measurement::{AbsentFigure, Basis, Figure, Gain, Repetition, RunRecord, Subject, Verdict};
 
 use super::counted::{CPU, Counted, DATA, ELSE, IoCount, LOG, SLOTS};
 use super::demand::Demand;
@@ -83,6 +83,7 @@ pub fn predicted(about: &About, telling: &Telling<'_>) -> Option<(Vec<Event>, Ru
         virtual_seconds: Some(replicated.replications.iter().map(|one| one.seconds).sum()),
         result: results.first().cloned(),
         results,
+        absent: vec![AbsentFigure { metric: "latency_p99".to_owned(), reason: ALIKE.to_owned() }],
         verdict: verdict(telling, &replicated),
         ..begun.clone()
     };
@@ -151,17 +152,14 @@ fn warnings(telling: &Telling<'_>) -> Vec<String> {
 /// A figure of a set of parameters: its name, its unit, and where it is read.
 type Read = (&'static str, &'static str, fn(&Replication) -> Option<f64>);
 
-/// What is told beside the rate.
-const BESIDE: [Read; 4] = [
-    ("latency_p50", "ms", |one| percentile_ms(one, 50.0)),
-    ("latency_p99", "ms", |one| percentile_ms(one, 99.0)),
-    ("latency_mean", "ms", |one| Some(one.response_ms)),
-    ("cpu_used", "%", |one| one.resources.iter().find(|known| known.limit == "cpu").map(Resource::percent)),
+/// What is told beside the rate, and whether it grows with it.
+const BESIDE: [(Read, bool); 2] = [
+    (("latency_mean", "ms", |one| Some(one.response_ms)), false),
+    (("cpu_used", "%", |one| one.resources.iter().find(|known| known.limit == "cpu").map(Resource::percent)), true),
 ];
 
-fn percentile_ms(one: &Replication, percent: f64) -> Option<f64> {
-    Some(one.times.to_data().percentile_us(percent)? / 1e3)
-}
+/// Why there are no percentiles.
+const ALIKE: &str = "to the model all requests are alike, so it knows their mean and not how they spread";
 
 fn figures(prediction: &Prediction, replicated: &Replicated) -> Vec<Figure> {
     let sets = replicated.replications.len() as u32;
@@ -190,8 +188,14 @@ fn figures(prediction: &Prediction, replicated: &Replicated) -> Vec<Figure> {
         let high = values.iter().copied().fold(mean, f64::max);
         mean.is_finite().then_some((mean, (low, high), values))
     };
-    for (metric, unit, of) in BESIDE {
-        all.extend(over(&of).map(|(mean, ends, values)| figure(metric, unit, mean, Some(ends), values)));
+    for ((metric, unit, of), grows) in BESIDE {
+        // What makes the rate uncertain makes these so by as much.
+        let (less, more) = (rate.low / rate.value, rate.high / rate.value);
+        let (less, more) = if grows { (less, more) } else { (more.recip(), less.recip()) };
+        all.extend(over(&of).map(|(mean, (low, high), values)| {
+            let high = if unit == "%" { (high * more).min(100.0) } else { high * more };
+            figure(metric, unit, mean, Some((low * less, high.max(mean))), values)
+        }));
     }
     all
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// A suite made of another tool's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub(super) struct CellText {
     pub block_bytes: u64,
     pub threads: u32,
     pub queue_depth: u32,
-    pub seconds: u64,
-    pub warm_up_seconds: u64,
+    pub duration: Duration,
+    pub warm_up: Duration,
     pub rate: Option<u64>,
     pub is_poisson: bool,
 }
@@ -55,13 +56,13 @@ pub(super) fn suite(stem: &str, title: &str, tool: &str, file_bytes: u64, cells:
         // Writing to a String can't fail.
         let _ = write!(
             text,
-            "\n[[cell]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}s\"\n",
+            "\n[[cell]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}ms\"\n",
             if cell.is_random { "random" } else { "sequential" },
             if cell.own_offsets { "own" } else { "shared" },
             cell.block_bytes,
             cell.threads,
             cell.queue_depth,
-            cell.seconds
+            cell.duration.as_millis()
         );
         if !label.is_empty() {
             let _ = writeln!(text, "label = \"{label}\"");
@@ -71,7 +72,7 @@ pub(super) fn suite(stem: &str, title: &str, tool: &str, file_bytes: u64, cells:
         }
         let more = [
             cell.sync.map(|sync| format!("sync = \"{sync}\"")),
-            (cell.warm_up_seconds > 0).then(|| format!("warm_up = \"{}s\"", cell.warm_up_seconds)),
+            (!cell.warm_up.is_zero()).then(|| format!("warm_up = \"{}ms\"", cell.warm_up.as_millis())),
             cell.rate.map(|rate| format!("rate = {rate}.0")),
             cell.is_poisson.then(|| "arrivals = \"poisson\"".to_owned()),
         ];

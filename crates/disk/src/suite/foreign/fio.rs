@@ -1,6 +1,7 @@
 //! fio's job files: the common keys. Jobs run one after another.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plimsoll_engine::target::mask_name;
 
@@ -191,9 +192,11 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         }
     }
     let rate = get(&["rate_iops"]).map(|(value, line)| {
-        let first = value.split(',').next().unwrap_or_default();
-        first.parse::<u64>().map_err(|_| (line, format!("rate_iops = {value} is no whole number")))
+        rates(value, read_percent).ok_or_else(|| (line, format!("rate_iops = {value} is no whole number")))
     });
+    let rate = rate.transpose()?;
+    // With rates of their own, these decide how many are reads.
+    let read_percent = rate.map_or(read_percent, |[reads, writes]| (100 * reads / (reads + writes).max(1)) as u32);
     let cell = CellText {
         label: name.to_owned(),
         read_percent,
@@ -204,10 +207,10 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         block_bytes: sized(&["bs", "blocksize"])?.unwrap_or(BLOCK_BYTES),
         threads,
         queue_depth: whole(&["iodepth"])?.unwrap_or(1).clamp(1, 1 << 20) as u32,
-        seconds: seconds.unwrap_or(SECONDS),
-        warm_up_seconds: timed(&["ramp_time"])?.unwrap_or(0),
+        duration: seconds.unwrap_or(Duration::from_secs(SECONDS)),
+        warm_up: timed(&["ramp_time"])?.unwrap_or_default(),
         // The rate of a job is that of each of its copies.
-        rate: rate.transpose()?.map(|rate| rate * u64::from(threads)),
+        rate: rate.map(|[reads, writes]| (reads + writes).saturating_mul(u64::from(threads))),
         is_poisson: get(&["rate_process"]).is_some_and(|(value, _)| value == "poisson"),
     };
     // Each copy has so much.
@@ -238,16 +241,26 @@ const KNOWN: &[&str] = &[
     "ramp_time",
 ];
 
-/// `60`, `60s`, `2m`, `1h`: seconds without a unit.
-fn seconds(text: &str) -> Option<u64> {
+/// Reads and writes a second of a copy of a job. fio has a rate for each, and one that is given alone is that of both.
+fn rates(text: &str, read_percent: u32) -> Option<[u64; 2]> {
+    const MOST: u64 = 1 << 40;
+    let mut parts = text.split(',').map(str::trim);
+    let of = |text: &str| text.parse::<u64>().ok().filter(|rate| *rate <= MOST);
+    let reads = of(parts.next()?)?;
+    let writes = parts.next().filter(|text| !text.is_empty()).map_or(Some(reads), of)?;
+    Some([if read_percent > 0 { reads } else { 0 }, if read_percent < 100 { writes } else { 0 }])
+}
+
+/// `60`, `60s`, `2m`, `1h`, `500ms`: seconds without a unit.
+fn seconds(text: &str) -> Option<Duration> {
     let text = text.trim().to_lowercase();
     let digits = text.trim_end_matches(char::is_alphabetic);
     let number = digits.parse::<u64>().ok()?;
     match &text[digits.len()..] {
-        "" | "s" | "sec" => Some(number),
-        "m" | "min" => number.checked_mul(60),
-        "h" => number.checked_mul(3600),
-        "ms" => Some(number.div_ceil(1000)),
+        "" | "s" | "sec" => Some(Duration::from_secs(number)),
+        "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
+        "h" => number.checked_mul(3600).map(Duration::from_secs),
+        "ms" => Some(Duration::from_millis(number)),
         _ => None,
     }
 }

@@ -1,6 +1,8 @@
 //! Scripts that call SQLIO, and its parameter files. A script's lines name what is done; threads and the file's size stand in the
 //! parameter file (`path threads mask megabytes`), which lies beside it.
 
+use std::time::Duration;
+
 use plimsoll_engine::target::mask_name;
 
 use super::super::read::MOST_CELLS;
@@ -66,7 +68,8 @@ fn cell(
 ) -> Result<(CellText, u64), Problem> {
     let mut parameters = Parameters { threads: THREADS, file_mb: None };
     let (mut is_read, mut seconds, mut queue_depth, mut block_kb) = (None, SECONDS, 1, BLOCK_KB);
-    let mut is_random = false;
+    // Without -B neither the system's cache nor the disk's is used.
+    let (mut is_random, mut is_durable) = (false, true);
     for word in words {
         let Some(switch) = word.strip_prefix(['-', '/']) else {
             left_out
@@ -88,10 +91,14 @@ fn cell(
                 let text = beside(name).ok_or_else(|| (line, format!("the parameter file {name} can't be read")))?;
                 parameters = of_file(name, &text, left_out)?;
             }
-            // Latencies are always timed, and the cache is passed by.
-            ("L", _) | ("B", "N" | "H") => {}
-            ("B", _) => {
-                left_out.push(format!("line {line}: {word} takes a cache: --buffered goes through that of the system"));
+            // Latencies are always timed.
+            ("L", _) => {}
+            // Of both caches none, the disk's, the system's, or both: without the disk's a write is durable when it ends.
+            ("B", "N" | "H" | "S" | "Y") => {
+                is_durable = matches!(value, "N" | "S");
+                if matches!(value, "S" | "Y") {
+                    left_out.push(format!("line {line}: {word} takes the system's cache: --buffered does so here"));
+                }
             }
             // What follows the letter may be anything.
             _ => left_out.push(format!("line {line}: -{letter} is not understood")),
@@ -104,13 +111,12 @@ fn cell(
         read_percent: if is_read { 100 } else { 0 },
         is_random,
         own_offsets: !is_random,
-        // Unbuffered and written through, as SQLIO does it for a database.
-        sync: (!is_read).then_some("o_dsync"),
+        sync: (!is_read && is_durable).then_some("o_dsync"),
         block_bytes: block_kb << 10,
         threads: parameters.threads,
         queue_depth,
-        seconds,
-        warm_up_seconds: 0,
+        duration: Duration::from_secs(seconds),
+        warm_up: Duration::ZERO,
         rate: None,
         is_poisson: false,
     };

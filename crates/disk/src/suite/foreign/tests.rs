@@ -27,7 +27,8 @@ fn a_job_file_of_fio_is_a_suite() {
     assert!(reads.cell.operation == Operation::Read && reads.cell.access == Access::Random);
     assert!(reads.cell.offsets == Offsets::Shared);
     assert_eq!((reads.duration.as_secs(), reads.cell.block_bytes), (60, 8192));
-    assert_eq!((mix.cell.read_percent, mix.rate_per_s, mix.warm_up.as_secs()), (70, Some(500.0), 5));
+    // A rate that is given alone is that of reads and that of writes.
+    assert_eq!((mix.cell.read_percent, mix.rate_per_s, mix.warm_up.as_secs()), (50, Some(1000.0), 5));
     assert!(log.cell.sync == SyncMode::Fdatasync && log.cell.access == Access::Sequential);
     assert_eq!(log.cell.block_bytes, 65_536);
     assert_eq!(
@@ -37,6 +38,33 @@ fn a_job_file_of_fio_is_a_suite() {
             "line 20: zonemode is not understood",
         ]
     );
+}
+
+#[test]
+fn rates_and_times_of_fio_are_kept() {
+    let cell = |more: &str| {
+        let text = format!("[a]\nsize=1m\nrw=randrw\nnumjobs=2\n{more}\n");
+        let plan = read("a.fio", &text, &nothing).0.cells.remove(0);
+        (plan.rate_per_s, plan.cell.read_percent, plan.duration.as_millis())
+    };
+    assert_eq!(cell("runtime=1500ms\nrate_iops=300,100"), (Some(800.0), 75, 1500));
+    assert_eq!(cell("runtime=2\nrate_iops=100\nrwmixread=70"), (Some(400.0), 50, 2000));
+    assert_eq!(cell("runtime=2\nrate_iops=100\nrw=randread"), (Some(200.0), 100, 2000));
+    assert_eq!(cell("runtime=2\nrate_iops=100,7\nrw=write"), (Some(14.0), 0, 2000));
+}
+
+/// -BN and -BS write through, -BH and -BY leave a write in the disk's cache.
+#[test]
+fn writes_of_sqlio_are_durable_as_its_buffering_says() {
+    let is = |buffering: &str, expected: SyncMode, notes: usize| {
+        let (suite, left_out) = read("run.cmd", &format!("sqlio -kW -s9 -frandom -b8 {buffering}\n"), &nothing);
+        assert!(suite.cells[0].cell.sync == expected && left_out.len() == notes, "{buffering}: {left_out:?}");
+    };
+    is("", SyncMode::ODsync, 0);
+    is("-BN", SyncMode::ODsync, 0);
+    is("-BH", SyncMode::None, 0);
+    is("-BS", SyncMode::ODsync, 1);
+    is("-BY", SyncMode::None, 1);
 }
 
 #[test]
@@ -108,7 +136,7 @@ fn a_script_of_sqlio_with_its_parameter_file_is_a_suite() {
     assert!(first.cell.sync == SyncMode::ODsync && first.duration.as_secs() == 300);
     assert_eq!(
         left_out,
-        ["line 6: -BY takes a cache: --buffered goes through that of the system", "line 6: -a is not understood"]
+        ["line 6: -BY takes the system's cache: --buffered does so here", "line 6: -a is not understood"]
     );
 }
 

@@ -11,7 +11,13 @@ use crate::failure::Failure;
 
 /// The limits of what was bought, for a file of so many bytes in that folder, if it is of this machine; `None` if the user says nothing of it.
 pub fn bought(options: &Bought, file_bytes: u64, folder: Option<&Path>) -> Result<Option<Promise>, Failure> {
-    let Some(disks) = &options.disks else { return Ok(None) };
+    let Some(disks) = &options.disks else {
+        return match &options.expect {
+            Some(_) => Err(Failure::usage("--expect is a part of what was bought, and --as says what that is")
+                .hint("such as --as '16 x azure-unmanaged-disk/standard@2014-06' --expect 75%")),
+            None => Ok(None),
+        };
+    };
     let purchase = Purchase {
         disks: disks.clone(),
         vm: options.vm.clone(),

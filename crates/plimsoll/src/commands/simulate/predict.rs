@@ -95,6 +95,9 @@ fn hardware(source: &RunRecord, evidence: &Evidence) -> Result<(Hardware, u64), 
 /// The hardware that is meant, at the scale of the run.
 fn target(on: &str, own: &Hardware, scale: u64, source: &RunRecord) -> Result<Target, Failure> {
     let on = on.strip_prefix(LAB).unwrap_or(on);
+    if on.split(['?', '&']).any(|option| option.starts_with("scale=")) {
+        return Err(Failure::usage(format!("--on {on}: the scale is that of the run")).hint("leave it out"));
+    }
     let (subject, options) =
         on.split_once('?').map_or((on, String::new()), |(subject, options)| (subject, format!("&{options}")));
     let address = Address::parse(&format!("{LAB}{subject}?scale=1/{}{options}", scale.max(1)).replace("=1/1", "=1"))?;

@@ -1,0 +1,147 @@
+//! What a commit waits for on a disk: the log by itself, and beside other work.
+
+use plimsoll_measurement::cell::{COMMITS, COMMITS_TIME};
+use plimsoll_measurement::{Metric, RunRecord};
+
+use super::cells::{Row, count_of, interval, rows};
+use crate::model::format::{plain, quantity};
+
+/// Seconds that a commit of one row takes at most beside its wait for the log: 40 us follow from a published table of SQL Server.
+const WORK_S: f64 = 60e-6;
+
+/// An interval whose ends are so many times apart is not told.
+const MOST_APART: f64 = 10.0;
+
+/// How long many commits wait for the log here, and what is known of other disks; `None` where no log was written.
+pub fn commits(record: &RunRecord) -> Option<String> {
+    let figure = record.results.iter().find(|figure| figure.metric == COMMITS_TIME)?;
+    // Few repetitions that lie apart have an interval that says nothing.
+    let is_wide = figure.low.zip(figure.high).is_none_or(|(low, high)| high > MOST_APART * low);
+    let ends = if is_wide { (None, None) } else { (figure.low, figure.high) };
+    let interval = interval(ends, "s", Some(figure));
+    let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
+    let commits = count_of(f64::from(COMMITS));
+    // At best a database adds nothing.
+    let wait_s = |end: Option<f64>| end.unwrap_or(figure.value) / f64::from(COMMITS);
+    let most = count_of(1.0 / wait_s(ends.0));
+    let least = count_of(1.0 / (wait_s(ends.1) + WORK_S));
+    Some(format!(
+        "{commits} commits of one session wait {}{interval} for the log on this disk{note}. With the work of a \
+         database itself, at most 60 us a commit, that is {least} to {most} commits a second.",
+        quantity(figure.value, "s")
+    ))
+}
+
+/// What a durable write takes by itself and at most beside other work; `None` where nothing ran beside one.
+pub fn beside(record: &RunRecord) -> Option<String> {
+    let rows = rows(record);
+    let is_log = |row: &&Row<'_>| row.cell.is_log() && row.cell.beside.is_none();
+    let shared = |row: &&Row<'_>| rows.iter().any(|other| other.cell.beside.as_ref() == Some(&row.cell.label));
+    let alone = rows.iter().filter(is_log).find(|row| !shared(row))?;
+    let took = |row: &Row<'_>| {
+        let half = row.ms(Metric::LatencyUsP50)?;
+        let most = row.ms(Metric::LatencyUsP99).map(|ms| format!(", {} in 99 of 100", quantity(ms, "ms")));
+        let rate = quantity(row.iops.value, "a second");
+        Some(format!("within {} in half of all cases{}, {rate} in all", quantity(half, "ms"), most.unwrap_or_default()))
+    };
+    let mean = |row: &Row<'_>| 1.0 / row.iops.value;
+    let most = rows.iter().filter(is_log).filter(shared).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    let (alone_ms, most_ms) = (took(alone)?, took(most)?);
+    let label = plain(&most.cell.label);
+    Some(format!("By itself a durable write ends {alone_ms}. It takes longest in '{label}': {most_ms}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Access, Cell, Figure, Offsets, Operation, Point, Repetition, SyncMode};
+
+    use super::*;
+
+    fn cell(label: &str) -> Cell {
+        Cell {
+            label: label.to_owned(),
+            operation: Operation::Read.into(),
+            read_percent: 100,
+            access: Access::Random.into(),
+            offsets: Offsets::Shared.into(),
+            sync: SyncMode::None.into(),
+            writes_per_sync: 1,
+            block_bytes: 8192,
+            threads: 1,
+            queue_depth: 32,
+            beside: None,
+        }
+    }
+
+    #[test]
+    fn commits_and_the_worst_company_of_a_log_have_a_sentence_each() {
+        let log = |label: &str| Cell {
+            operation: Operation::Write.into(),
+            access: Access::Sequential.into(),
+            sync: SyncMode::ODsync.into(),
+            queue_depth: 1,
+            ..cell(label)
+        };
+        let point = |index: u32, cell: Cell, iops: f64| {
+            Point { index, cell: Some(cell), ..Point::default() }
+                .with(Metric::Iops, iops)
+                .with(Metric::LatencyUsP50, 5e5 / iops)
+        };
+        let reads = |main: &str| Cell { beside: Some(main.to_owned()), ..cell("reads") };
+        let points = vec![
+            point(0, log("log"), 1000.0),
+            point(1, log("log, reads"), 500.0),
+            point(2, reads("log, reads"), 9000.0),
+            point(3, log("log, more"), 800.0),
+            point(4, reads("log, more"), 20_000.0),
+        ];
+        let figure = Figure {
+            metric: COMMITS_TIME.to_owned(),
+            value: 50.0,
+            unit: "s".to_owned(),
+            low: Some(40.0),
+            high: Some(60.0),
+            confidence: 0.95,
+            repetitions: 3,
+            point_cv_percent: None,
+            note: Some("elsewhere 36 s".to_owned()),
+            values: vec![45.0, 50.0, 55.0],
+            expected: None,
+        };
+        let repetitions = vec![Repetition { points, ..Repetition::default() }];
+        let record = RunRecord { repetitions, results: vec![figure], ..RunRecord::default() };
+        assert_eq!(
+            commits(&record).unwrap(),
+            "50,000 commits of one session wait 50.0 s (95 % interval 40.0 s to 60.0 s) for the log on this disk; elsewhere 36 s. \
+             With the work of a database itself, at most 60 us a commit, that is 794 to 1,250 commits a second."
+        );
+        let expected = "By itself a durable write ends within 0.500 ms in half of all cases, 1,000 a second in all. It takes longest in 'log, reads': within 1.00 ms in half of all \
+             cases, 500 a second in all.";
+        assert_eq!(beside(&record).unwrap(), expected);
+        assert_eq!(rows(&record)[2].name(), "+ reads 8 KiB, 1 x 32");
+        assert_eq!((commits(&RunRecord::default()), beside(&RunRecord::default())), (None, None));
+    }
+
+    #[test]
+    fn repetitions_that_lie_far_apart_have_no_interval() {
+        let figure = Figure {
+            metric: COMMITS_TIME.to_owned(),
+            value: 11.6,
+            unit: "s".to_owned(),
+            low: Some(0.001),
+            high: Some(113_264.0),
+            confidence: 0.95,
+            repetitions: 2,
+            point_cv_percent: None,
+            note: None,
+            values: vec![5.0, 26.0],
+            expected: None,
+        };
+        let said = commits(&RunRecord { results: vec![figure], ..RunRecord::default() }).unwrap();
+        assert!(
+            said.contains("wait 11.6 s (without an interval)")
+                && said.ends_with("that is 3,425 to 4,310 commits a second."),
+            "{said}"
+        );
+    }
+}
