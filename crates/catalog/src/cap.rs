@@ -117,9 +117,7 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<CapEdition>, Catalo
         let edition: CapEdition = file.read()?;
         let before = editions.iter().map(|known| (&known.service, &known.name));
         file.check_edition([&edition.service, &edition.name, &edition.description, &edition.source], before)?;
-        if ![1_000_000, 1 << 20].contains(&edition.mb_bytes) {
-            file.at("mb_bytes", Err(format!("mb_bytes {} is neither 1000000 nor 1048576", edition.mb_bytes)))?;
-        }
+        file.check_mb(edition.mb_bytes)?;
         for (class, at) in edition.classes.iter().zip(0..) {
             file.at(&format!("classes.{at}"), check_text("source", &class.source))?;
             for (size, index) in class.sizes.iter().zip(0..) {

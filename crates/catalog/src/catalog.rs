@@ -3,6 +3,7 @@
 use crate::assumptions::{self, Assumptions};
 use crate::cap::{self, CapEdition};
 use crate::disk::DiskEdition;
+use crate::instance::{self, InstanceEdition};
 use crate::model::{CpuFit, Edition, Level};
 use crate::{CatalogError, disk_parse, parse};
 use std::sync::LazyLock;
@@ -40,8 +41,17 @@ const CAP_FILES: &[(&str, &str)] = &[
     ("azure-storage-account.2014-06.toml", include_str!("../data/azure-storage-account.2014-06.toml")),
 ];
 
-static BUILTIN: LazyLock<Result<Catalog, CatalogError>> =
-    LazyLock::new(|| Catalog::read(&Files { editions: FILES, lab: LAB_FILES, disks: DISK_FILES, caps: CAP_FILES }));
+/// Instances that hold databases, one edition a file.
+const INSTANCE_FILES: &[(&str, &str)] = &[
+    ("azure-sql-mi.2018-12.toml", include_str!("../data/azure-sql-mi.2018-12.toml")),
+    ("azure-sql-mi.2022-06.toml", include_str!("../data/azure-sql-mi.2022-06.toml")),
+    ("azure-sql-mi.2026-08.toml", include_str!("../data/azure-sql-mi.2026-08.toml")),
+];
+
+static BUILTIN: LazyLock<Result<Catalog, CatalogError>> = LazyLock::new(|| {
+    let (disks, caps, instances) = (DISK_FILES, CAP_FILES, INSTANCE_FILES);
+    Catalog::read(&Files { editions: FILES, lab: LAB_FILES, disks, caps, instances })
+});
 
 /// The texts of a catalogue by kind, each as (name, TOML text).
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,6 +64,8 @@ pub struct Files<'a> {
     pub disks: &'a [(&'a str, &'a str)],
     /// Limits that disks share, one edition each.
     pub caps: &'a [(&'a str, &'a str)],
+    /// Instances that hold databases, one edition each.
+    pub instances: &'a [(&'a str, &'a str)],
 }
 
 /// All editions that are known.
@@ -66,6 +78,8 @@ pub struct Catalog {
     pub(crate) disks: Vec<DiskEdition>,
     /// By service, then oldest first.
     pub(crate) caps: Vec<CapEdition>,
+    /// By service, then oldest first.
+    pub(crate) instances: Vec<InstanceEdition>,
 }
 
 /// A level in the edition it was found in.
@@ -103,7 +117,8 @@ impl Catalog {
         let assumptions = assumptions::assumptions(files.lab, &editions)?;
         let disks = disk_parse::editions(files.disks)?;
         let caps = cap::editions(files.caps)?;
-        Ok(Self { editions, assumptions, disks, caps })
+        let instances = instance::editions(files.instances)?;
+        Ok(Self { editions, assumptions, disks, caps, instances })
     }
 
     /// All editions, by service, then oldest first.

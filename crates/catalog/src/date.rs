@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use std::fmt;
+use std::str::FromStr;
 
 /// A day of the Gregorian calendar. Dates order as time does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -26,6 +27,16 @@ impl TryFrom<toml::value::Datetime> for Date {
             }
             other => Err(format!("'{other}' is not a date, expected one like 2015-01-31")),
         }
+    }
+}
+
+/// `2018-12-18`.
+impl FromStr for Date {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let given: Result<toml::value::Datetime, _> = text.trim().parse();
+        given.map_err(|_| format!("'{text}' is not a date, expected one like 2018-12-18")).and_then(Self::try_from)
     }
 }
 

@@ -55,6 +55,8 @@ pub struct DiskClass {
     pub source: String,
     /// An I/O above this size counts as several.
     pub io_unit_bytes: Option<u64>,
+    /// Sizes in GiB that can be had, and whose limits nobody published.
+    pub unknown_gib: Vec<u64>,
     /// Bytes in a MB of its bandwidths: 10^6 or 2^20.
     pub mb_bytes: u64,
     /// What a reader should know.

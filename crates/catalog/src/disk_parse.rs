@@ -34,6 +34,8 @@ struct ClassText {
     source: String,
     io_unit_kib: Option<u64>,
     #[serde(default)]
+    unknown_gib: Vec<u64>,
+    #[serde(default)]
     notes: Vec<String>,
     latency: Option<DiskLatency>,
     medium: Option<Medium>,
@@ -67,9 +69,7 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<DiskEdition>, Catal
             file.read()?;
         let before = editions.iter().map(|known| (&known.service, &known.name));
         file.check_edition([&service, &name, &description, &source], before)?;
-        if ![1_000_000, 1 << 20].contains(&mb_bytes) {
-            file.at("mb_bytes", Err(format!("mb_bytes {mb_bytes} is neither 1000000 nor 1048576")))?;
-        }
+        file.check_mb(mb_bytes)?;
         let mut edition = DiskEdition {
             service,
             name,
@@ -117,6 +117,7 @@ fn disk_class(class: &ClassText, mb_bytes: u64) -> DiskClass {
         basis: class.basis,
         source: class.source.clone(),
         io_unit_bytes: class.io_unit_kib.map(|kib| kib << 10),
+        unknown_gib: class.unknown_gib.clone(),
         mb_bytes,
         notes: class.notes.clone(),
     }
@@ -161,6 +162,10 @@ fn check_class(class: &ClassText) -> Result<(), Problem> {
     check_text("source", &class.source)?;
     if class.io_unit_kib.is_some_and(|kib| !(1..=LARGEST_IO_KIB).contains(&kib)) {
         return Err(format!("io_unit_kib is not from 1 to {LARGEST_IO_KIB}"));
+    }
+    let known = |size: &u64| class.levels.iter().any(|level| level.size_gib == *size);
+    if let Some(size) = class.unknown_gib.iter().find(|size| !(1..=LARGEST_GIB).contains(*size) || known(size)) {
+        return Err(format!("unknown_gib {size} is not from 1 to {LARGEST_GIB}, or has a level"));
     }
     if class.levels.is_empty() && class.provisioned.is_none() {
         return Err("a class has levels, or a rule 'provisioned'".to_owned());

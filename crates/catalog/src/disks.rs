@@ -1,10 +1,10 @@
 //! Disks by their services, editions and names.
 
-use crate::CatalogError;
 use crate::catalog::Catalog;
 use crate::disk::{DiskClass, DiskEdition, DiskLevel};
 use crate::disk_parse::disk_level;
 use crate::provisioned::{DiskChoice, Provisioned};
+use crate::{CatalogError, Date};
 
 impl Catalog {
     /// All editions of services that sell disks, by service, then oldest first.
@@ -28,6 +28,19 @@ impl Catalog {
         editions.iter().find(|edition| edition.name.eq_ignore_ascii_case(name)).copied().ok_or_else(|| {
             let known = editions.iter().map(|edition| edition.name.clone()).collect();
             CatalogError::UnknownEdition { service: service.to_owned(), name: name.to_owned(), known }
+        })
+    }
+
+    /// The edition of a disk service that stood on a day; without one, the newest.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownService`], or [`CatalogError::BeforeEditions`] for an earlier day than the oldest edition's.
+    pub fn disks_on(&self, service: &str, day: Option<Date>) -> Result<&DiskEdition, CatalogError> {
+        let editions = self.disk_editions_of(service)?;
+        let stood = editions.iter().rev().find(|edition| day.is_none_or(|day| edition.as_of <= day));
+        stood.copied().ok_or_else(|| CatalogError::BeforeEditions {
+            service: service.to_owned(),
+            oldest: editions[0].as_of.to_string(),
         })
     }
 

@@ -67,6 +67,14 @@ pub enum CatalogError {
         /// Editions that have the level, oldest first.
         elsewhere: Vec<String>,
     },
+    /// The day is before all that is known of the service.
+    #[error("nothing is known of service '{service}' before {oldest}")]
+    BeforeEditions {
+        /// The service.
+        service: String,
+        /// The day of its oldest edition.
+        oldest: String,
+    },
     /// A disk can't have what was asked for.
     #[error("{disk}: {problem}")]
     NoSuchDisk {

@@ -64,6 +64,13 @@ impl File<'_> {
         self.at("description", check_text("description", description))?;
         self.at("source", check_text("source", source))
     }
+
+    /// Checks what a file says of its MB.
+    pub(crate) fn check_mb(&self, mb_bytes: u64) -> Result<(), CatalogError> {
+        let is_known = [1_000_000, 1 << 20].contains(&mb_bytes);
+        let problem = || format!("mb_bytes {mb_bytes} is neither 1000000 nor 1048576");
+        self.at("mb_bytes", if is_known { Ok(()) } else { Err(problem()) })
+    }
 }
 
 /// Reads the editions of all files; a pair of service and edition may occur once.

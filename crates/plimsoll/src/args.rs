@@ -3,6 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "the comments are the help texts, and people read them as they are")]
 
 mod disk;
+mod plan;
 mod simulate;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_report::csv;
 
 pub use self::disk::{Bought, Disk, DiskAction, Import};
+pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::simulate::Simulate;
 
 /// Where the demo writes its page if nobody says where.
@@ -74,6 +76,8 @@ pub enum Command {
     Disk(Box<Disk>),
     /// Simulate a database server on modelled hardware: what it would deliver with other storage or other sessions.
     Simulate(Simulate),
+    /// Plan storage: which limits files have by their size, whether they fit, and what more would bring.
+    Plan(Plan),
     /// List the built-in tests, or show a definition.
     Tests(Tests),
     /// List stored runs.

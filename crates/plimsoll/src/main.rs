@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use plimsoll_measurement::exit;
 
-use args::{Arguments, Command, Lab, LabAction};
+use args::{Arguments, Command, Lab, LabAction, Plan, PlanWhat};
 use failure::Failure;
 use printer::Printer;
 use settings::Settings;
@@ -61,6 +61,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Run(options) => commands::run::run(&options, &settings, printer),
         Command::Disk(options) => commands::disk::disk(&options, &settings, printer),
         Command::Simulate(options) => commands::simulate::simulate(&options, &settings, printer),
+        Command::Plan(Plan { what: PlanWhat::Mi(options) }) => commands::plan::mi(&options, printer),
         Command::Tests(options) => commands::definitions::tests(&options, printer),
         Command::Runs(options) => commands::runs::runs(&options, &settings, printer),
         Command::Show(options) => commands::runs::show(&options, &settings, printer),

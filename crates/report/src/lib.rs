@@ -14,7 +14,7 @@ pub mod terminal;
 
 pub use build::steadiness::{Steadiness, steadiness};
 pub use build::{
-    Comparison, RunSummary, accuracy, bound, bound_by, ended, history, in_a_line, limit_in_a_cell, self_test,
+    Comparison, RunSummary, accuracy, bound, bound_by, ended, history, in_a_line, limit_in_a_cell, planned, self_test,
     simulated, steadiness,
 };
 pub use model::format::plain;

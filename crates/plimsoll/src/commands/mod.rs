@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod generated;
 pub mod history;
 pub mod multiples;
+pub mod plan;
 pub mod report;
 pub mod run;
 pub mod runs;

@@ -16,6 +16,7 @@ mod log_waits;
 mod moved;
 mod order;
 mod overview;
+pub mod planned;
 mod plots;
 mod plots_more;
 mod plots_phases;

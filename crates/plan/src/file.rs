@@ -1,0 +1,55 @@
+//! Files of databases, as a list of them has them.
+
+/// The database of temporary tables. Its files are on the instance's own disk, so no blob holds them.
+pub const TEMPDB: &str = "tempdb";
+
+/// A file of a database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatabaseFile {
+    /// The database.
+    pub database: String,
+    /// The file's logical name.
+    pub name: String,
+    /// What is in it.
+    pub kind: FileKind,
+    /// How large it is, in GB, whether that is used or not.
+    pub size_gb: f64,
+    /// How much of it is used, in GB.
+    pub used_gb: Option<f64>,
+    /// By how much it grows when it is full, in GB.
+    pub growth_gb: Option<f64>,
+    /// Reads and writes a second, at its busiest.
+    pub iops: Option<f64>,
+    /// MB read and written a second, at its busiest.
+    pub mb_per_s: Option<f64>,
+    /// How long a read takes, in ms.
+    pub read_ms: Option<f64>,
+    /// How long a write takes, in ms.
+    pub write_ms: Option<f64>,
+}
+
+/// What is in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Rows.
+    Data,
+    /// The log.
+    Log,
+}
+
+impl FileKind {
+    /// As lists have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Log => "log",
+        }
+    }
+}
+
+impl DatabaseFile {
+    /// Whether it holds temporary tables.
+    pub fn is_of_tempdb(&self) -> bool {
+        self.database.eq_ignore_ascii_case(TEMPDB)
+    }
+}

@@ -1,0 +1,170 @@
+//! Managed Instance General Purpose on a day: the steps of its blobs, and what all files of an instance share.
+
+use plimsoll_catalog::{Catalog, CatalogError, Date, DiskEdition, InstanceEdition, InstanceTier};
+
+/// The service and the tier whose files are blobs, each with limits of its own.
+const SERVICE: &str = "azure-sql-mi";
+const TIER: &str = "general-purpose";
+
+/// GB in a TB.
+pub(crate) const GB_OF_TB: f64 = 1024.0;
+
+/// Which instance it is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Wishes {
+    /// The day whose limits count; absent: the newest.
+    pub day: Option<Date>,
+    /// Its virtual cores.
+    pub vcores: Option<u32>,
+    /// The space that it was given, in GB; absent: the most it can have.
+    pub space_gb: Option<f64>,
+}
+
+/// What was published of such an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Storage<'a> {
+    /// The edition of the limits by file.
+    pub files: &'a DiskEdition,
+    /// The edition of what files share.
+    pub instance: &'a InstanceEdition,
+    /// Its tier.
+    pub tier: &'a InstanceTier,
+    /// What was wished.
+    pub wishes: Wishes,
+    /// The sizes of blobs, the smallest first.
+    pub steps: Vec<Step>,
+}
+
+/// A size of blobs. All files that it is the smallest for have its limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its name, where it has one of its own: `P10`.
+    pub name: Option<String>,
+    /// The largest file that it holds, which is its own size, in GB.
+    pub blob_gb: f64,
+    /// Reads and writes a second; absent where nobody published it.
+    pub iops: Option<f64>,
+    /// MB read and written a second, as printed; absent where nobody published it.
+    pub mb_per_s: Option<f64>,
+}
+
+/// Why an instance can't be as it was wished.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StorageError {
+    /// Nothing is known of the day.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// There is no such number of virtual cores.
+    #[error("{title} of {day} has no instance of {vcores} vCores; it has those of {}", list(.known))]
+    Vcores {
+        /// The tier.
+        title: String,
+        /// The edition.
+        day: String,
+        /// What was wished.
+        vcores: u32,
+        /// What there is.
+        known: Vec<u32>,
+    },
+    /// An instance can't have so much space.
+    #[error("{title} of {day}{} has {most_gb} GB at most, so not {space_gb}", .vcores.map(|all| format!(" with {all} vCores")).unwrap_or_default())]
+    Space {
+        /// The tier.
+        title: String,
+        /// The edition.
+        day: String,
+        /// The cores that were wished.
+        vcores: Option<u32>,
+        /// What was wished.
+        space_gb: f64,
+        /// What it can have.
+        most_gb: f64,
+    },
+}
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl<'a> Storage<'a> {
+    /// What was published of the instance that was wished.
+    ///
+    /// # Errors
+    /// If there is none such.
+    pub fn on(catalog: &'a Catalog, wishes: Wishes) -> Result<Self, StorageError> {
+        let instance = catalog.instances_on(SERVICE, wishes.day)?;
+        let known = || instance.tiers.iter().map(|tier| tier.name.clone()).collect();
+        let tier = instance.tiers.iter().find(|tier| tier.name == TIER).ok_or_else(|| CatalogError::UnknownLevel {
+            service: SERVICE.to_owned(),
+            name: TIER.to_owned(),
+            known: known(),
+        })?;
+        let files = catalog.disks_on(tier.file_service.as_deref().unwrap_or_default(), wishes.day)?;
+        let mut steps: Vec<Step> = files.levels.iter().map(Step::of).collect();
+        let unknown = files.classes.iter().flat_map(|class| &class.unknown_gib);
+        steps.extend(unknown.map(|size| Step { name: None, blob_gb: *size as f64, iops: None, mb_per_s: None }));
+        steps.sort_by(|a, b| a.blob_gb.total_cmp(&b.blob_gb));
+        let storage = Self { files, instance, tier, wishes, steps };
+        storage.check()?;
+        Ok(storage)
+    }
+
+    fn check(&self) -> Result<(), StorageError> {
+        let Wishes { vcores, space_gb, .. } = self.wishes;
+        let (title, day) = (self.tier.title.clone(), self.instance.as_of.to_string());
+        let mut known: Vec<u32> = self.tier.space.iter().flat_map(|space| space.vcores.iter().copied()).collect();
+        known.sort_unstable();
+        known.dedup();
+        if let Some(vcores) = vcores.filter(|vcores| !known.is_empty() && !known.contains(vcores)) {
+            return Err(StorageError::Vcores { title, day, vcores, known });
+        }
+        match (space_gb, self.most_gb()) {
+            (Some(space_gb), Some(most_gb)) if space_gb > most_gb => {
+                Err(StorageError::Space { title, day, vcores, space_gb, most_gb })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The most space that such an instance can have, in GB.
+    pub fn most_gb(&self) -> Option<f64> {
+        self.tier.space_tib(self.wishes.vcores).map(|tib| tib * GB_OF_TB)
+    }
+
+    /// The space that all files have, in GB: what was given, or the most.
+    pub fn space_gb(&self) -> Option<f64> {
+        self.wishes.space_gb.or_else(|| self.most_gb())
+    }
+
+    /// What the blobs of all files may take together, in GB.
+    pub fn blobs_gb(&self) -> Option<f64> {
+        self.tier.blobs_tib.map(|tib| tib * GB_OF_TB)
+    }
+
+    /// The step of a file of this size; `None` if no blob holds it.
+    pub fn step(&self, size_gb: f64) -> Option<&Step> {
+        self.steps.iter().find(|step| size_gb <= step.blob_gb)
+    }
+
+    /// The next step above one that has more of something, and the size at which it begins: the one below it ends there.
+    pub(crate) fn next(&self, step: &Step) -> Option<(&Step, f64)> {
+        let has_more = |more: Option<f64>, now: Option<f64>| more.zip(now).is_some_and(|(more, now)| more > now);
+        let above = self.steps.iter().position(|next| next.blob_gb > step.blob_gb)?;
+        let gains = |next: &Step| has_more(next.iops, step.iops) || has_more(next.mb_per_s, step.mb_per_s);
+        let at = (above..self.steps.len()).find(|at| gains(&self.steps[*at]))?;
+        Some((&self.steps[at], self.steps[at - 1].blob_gb))
+    }
+}
+
+impl Step {
+    fn of(level: &plimsoll_catalog::DiskLevel) -> Self {
+        // Where no blob is named, the catalogue has the size for a name.
+        let has_name = !level.name.ends_with("GiB");
+        Self {
+            name: has_name.then(|| level.name.clone()),
+            blob_gb: (level.size_bytes >> 30) as f64,
+            iops: Some(level.iops),
+            mb_per_s: Some(level.bandwidth_mb_per_second),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The arguments of `plimsoll plan`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// For which service.
+    #[command(subcommand)]
+    pub what: PlanWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PlanWhat {
+    /// Files on Managed Instance General Purpose, where the size of a file decides its limits.
+    Mi(PlanMi),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll plan mi --files files.csv --space 8TB           what each file has, and whether they fit
+  plimsoll plan mi --files files.csv --date 2018-12-18     by the limits of a day
+  plimsoll plan mi --vcores 8 --date 2026-09-01            what was published of such an instance
+
+The list is CSV with a header: database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms], with type data or log.
+IOPS and MB/s are those at the busiest time. GB and TB are binary. Nothing is measured or changed. docs/PLAN.md has the rules.")]
+pub struct PlanMi {
+    /// List of the files of all databases, those of tempdb among them. - is standard input.
+    #[arg(long, value_name = "FILE.csv")]
+    pub files: Option<PathBuf>,
+    /// Day whose limits count [default: the newest that are known].
+    #[arg(long, value_name = "DATE")]
+    pub date: Option<String>,
+    /// Space of the instance: 8TB [default: the most it can have].
+    #[arg(long, value_name = "SIZE")]
+    pub space: Option<String>,
+    /// Virtual cores of the instance: they decide how much space it can have, and how fast its log may grow.
+    #[arg(long, value_name = "N")]
+    pub vcores: Option<u32>,
+    /// Write the plan as a page to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,148 @@
+//! `plimsoll plan`: on which storage files belong, by published limits.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use plimsoll_catalog::{Catalog, Date};
+use plimsoll_engine::files;
+use plimsoll_measurement::{exit, units};
+use plimsoll_plan::limits::limits;
+use plimsoll_plan::{DatabaseFile, Limits, Step, Storage, Wishes, list};
+use plimsoll_report::model::Report;
+use plimsoll_report::terminal::{self, Style};
+use plimsoll_report::{html, planned};
+use serde_json::{Map, Value, json};
+
+use super::report::{made_now, try_path, write};
+use crate::args::PlanMi;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// Plans files on Managed Instance, or shows what was published of an instance.
+pub fn mi(options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
+    if let Some(path) = &options.html {
+        try_path(path)?;
+    }
+    let catalog = Catalog::builtin()?;
+    let storage = Storage::on(catalog, wishes(options)?).map_err(|error| {
+        Failure::usage(error.to_string()).hint("'plimsoll plan mi' shows what is known; --date names a day")
+    })?;
+    let Some(path) = &options.files else {
+        return show(&planned::edition(&storage), || edition(&storage), options, printer);
+    };
+    let files = read(path)?;
+    let found = limits(&files, &storage);
+    show(&planned::report(&files, &storage, &found), || plan(&files, &storage, &found), options, printer)
+}
+
+fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
+    if let Some(path) = &options.html {
+        let page = html::page(std::slice::from_ref(report), "a plan by published limits", &made_now("Storage plan"));
+        write(path, &page, printer)?;
+    }
+    if options.json {
+        printer.json(&json().to_string());
+    } else {
+        printer.result(&terminal::report(report, Style { full: true, ..printer.style }));
+    }
+    Ok(exit::DONE)
+}
+
+fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {
+    let wrong = |option: &str, problem: String, example: &str| {
+        Failure::usage(format!("{option}: {problem}")).hint(format!("such as {option} {example}"))
+    };
+    let day = options.date.as_deref().map(str::parse::<Date>).transpose();
+    let bytes = options.space.as_deref().map(units::parse_bytes).transpose();
+    let bytes = bytes.map_err(|error| wrong("--space", error.to_string(), "8TB"))?;
+    if bytes == Some(0) {
+        return Err(wrong("--space", "an instance has more than nothing".to_owned(), "8TB"));
+    }
+    Ok(Wishes {
+        day: day.map_err(|problem| wrong("--date", problem, "2018-12-18"))?,
+        vcores: options.vcores,
+        space_gb: bytes.map(|bytes| bytes as f64 / GB),
+    })
+}
+
+const GB: f64 = (1_u64 << 30) as f64;
+
+fn read(path: &Path) -> Result<Vec<DatabaseFile>, Failure> {
+    let is_input = path == Path::new("-");
+    let name = if is_input { "standard input".to_owned() } else { path.display().to_string() };
+    let failed = |problem: String| {
+        Failure::usage(format!("{name}: {problem}"))
+            .hint("docs/PLAN.md says what a list of files has, and how to get one")
+    };
+    let bytes = if is_input { input() } else { files::read(path, files::LARGE) };
+    let bytes = bytes.map_err(|error| failed(format!("it can't be read: {error}")))?;
+    list::read(&bytes).map_err(|error| failed(error.to_string()))
+}
+
+fn input() -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(files::LARGE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > files::LARGE {
+        return Err(std::io::Error::other(format!("it has more than {} MB", files::LARGE >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// What scripts get of a plan. Unknown is absent.
+fn plan(all: &[DatabaseFile], storage: &Storage<'_>, found: &Limits) -> Value {
+    let of = |(file, of): (&DatabaseFile, &plimsoll_plan::FileLimits)| {
+        let next = of.next.as_ref().map(|next| {
+            let mut more = limits_of(&next.step);
+            more.insert("size_gb".to_owned(), json!(next.size_gb));
+            Value::Object(more)
+        });
+        let mut one = of.step.as_ref().map(limits_of).unwrap_or_default();
+        let known = [
+            ("database", Some(json!(file.database))),
+            ("file", Some(json!(file.name))),
+            ("type", Some(json!(file.kind.name()))),
+            ("size_gb", Some(json!(file.size_gb))),
+            ("same_limits_gb", of.step.as_ref().map(|_| json!(of.same_gb))),
+            ("next", next),
+        ];
+        one.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        Value::Object(one)
+    };
+    let mut instance = instance(storage);
+    instance.insert("file_gb".to_owned(), json!(found.file_gb));
+    instance.insert("blob_gb".to_owned(), json!(found.blob_gb));
+    instance.insert("fits".to_owned(), json!(found.broken.is_empty()));
+    json!({
+        "files": all.iter().zip(&found.files).map(of).collect::<Vec<_>>(),
+        "instance": instance,
+        "advice": planned::advice(all, storage, found).into_iter().map(|text| json!({ "text": text })).collect::<Vec<_>>(),
+    })
+}
+
+fn edition(storage: &Storage<'_>) -> Value {
+    let steps = storage.steps.iter().map(|step| Value::Object(limits_of(step)));
+    json!({ "steps": steps.collect::<Vec<_>>(), "instance": instance(storage) })
+}
+
+fn limits_of(step: &Step) -> Map<String, Value> {
+    let known = [
+        ("blob_gb", Some(json!(step.blob_gb))),
+        ("tier", step.name.as_ref().map(|name| json!(name))),
+        ("iops", step.iops.map(|iops| json!(iops))),
+        ("mb_per_s", step.mb_per_s.map(|rate| json!(rate))),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+fn instance(storage: &Storage<'_>) -> Map<String, Value> {
+    let known = [
+        ("edition", Some(json!(storage.instance.name))),
+        ("as_of", Some(json!(storage.instance.as_of.to_string()))),
+        ("tier", Some(json!(storage.tier.name))),
+        ("vcores", storage.wishes.vcores.map(|vcores| json!(vcores))),
+        ("space_gb", storage.space_gb().map(|gb| json!(gb))),
+        ("blobs_most_gb", storage.blobs_gb().map(|gb| json!(gb))),
+        ("log_mb_per_s", storage.tier.log_mb_per_second(storage.wishes.vcores).map(|rate| json!(rate))),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
