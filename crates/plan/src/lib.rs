@@ -7,9 +7,11 @@
 pub mod file;
 pub mod limits;
 pub mod list;
+pub mod rules;
 pub mod storage;
 
 pub use file::{DatabaseFile, FileKind, TEMPDB};
 pub use limits::{Broken, FileLimits, Limits, Next};
 pub use list::ListError;
+pub use rules::{Advice, Finding, RULES, Rule};
 pub use storage::{Step, Storage, StorageError, Wishes};

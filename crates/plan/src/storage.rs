@@ -146,6 +146,13 @@ impl<'a> Storage<'a> {
         self.steps.iter().find(|step| size_gb <= step.blob_gb)
     }
 
+    /// The smallest size in whole GB that has the limits of this step.
+    pub(crate) fn begins_gb(&self, step: &Step) -> f64 {
+        let is_like = |other: &Step| other.iops == step.iops && other.mb_per_s == step.mb_per_s;
+        let first = self.steps.iter().position(is_like).unwrap_or(0);
+        first.checked_sub(1).map_or(1.0, |below| self.steps[below].blob_gb.floor() + 1.0)
+    }
+
     /// The next step above one that has more of something, and the size at which it begins: the one below it ends there.
     pub(crate) fn next(&self, step: &Step) -> Option<(&Step, f64)> {
         let has_more = |more: Option<f64>, now: Option<f64>| more.zip(now).is_some_and(|(more, now)| more > now);

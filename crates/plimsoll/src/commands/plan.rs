@@ -7,7 +7,8 @@ use plimsoll_catalog::{Catalog, Date};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
 use plimsoll_plan::limits::limits;
-use plimsoll_plan::{DatabaseFile, Limits, Step, Storage, Wishes, list};
+use plimsoll_plan::rules::advise;
+use plimsoll_plan::{Advice, DatabaseFile, Limits, Step, Storage, Wishes, list};
 use plimsoll_report::model::Report;
 use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{html, planned};
@@ -32,7 +33,9 @@ pub fn mi(options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
     };
     let files = read(path)?;
     let found = limits(&files, &storage);
-    show(&planned::report(&files, &storage, &found), || plan(&files, &storage, &found), options, printer)
+    let advised = advise(&files, &storage, &found);
+    let report = planned::report(&files, &storage, &found, &advised);
+    show(&report, || plan(&files, &storage, &found, &advised), options, printer)
 }
 
 fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
@@ -89,7 +92,7 @@ fn input() -> std::io::Result<Vec<u8>> {
 }
 
 /// What scripts get of a plan. Unknown is absent.
-fn plan(all: &[DatabaseFile], storage: &Storage<'_>, found: &Limits) -> Value {
+fn plan(all: &[DatabaseFile], storage: &Storage<'_>, found: &Limits, advised: &[Advice]) -> Value {
     let of = |(file, of): (&DatabaseFile, &plimsoll_plan::FileLimits)| {
         let next = of.next.as_ref().map(|next| {
             let mut more = limits_of(&next.step);
@@ -112,10 +115,22 @@ fn plan(all: &[DatabaseFile], storage: &Storage<'_>, found: &Limits) -> Value {
     instance.insert("file_gb".to_owned(), json!(found.file_gb));
     instance.insert("blob_gb".to_owned(), json!(found.blob_gb));
     instance.insert("fits".to_owned(), json!(found.broken.is_empty()));
+    instance.insert("over".to_owned(), json!(planned::over_limits(found, all)));
     json!({
         "files": all.iter().zip(&found.files).map(of).collect::<Vec<_>>(),
         "instance": instance,
-        "advice": planned::advice(all, storage, found).into_iter().map(|text| json!({ "text": text })).collect::<Vec<_>>(),
+        "advice": advised.iter().map(|one| advice_of(one, all)).collect::<Vec<_>>(),
+    })
+}
+
+fn advice_of(one: &Advice, all: &[DatabaseFile]) -> Value {
+    let files = one.files.iter().map(|at| format!("{}.{}", all[*at].database, all[*at].name));
+    json!({
+        "rule": one.rule.id,
+        "files": files.collect::<Vec<_>>(),
+        "text": planned::advice(one, all),
+        "source": one.rule.source,
+        "date": one.rule.date,
     })
 }
 

@@ -1,31 +1,31 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
-use plimsoll_plan::{Broken, DatabaseFile, FileKind, FileLimits, Limits, Step, Storage};
+use plimsoll_plan::rules::{LimitOf, used};
+use plimsoll_plan::{Advice, Broken, DatabaseFile, FileKind, FileLimits, Finding, Limits, RULES, Step, Storage};
 
 use crate::model::format::{capital, count, quantity};
 use crate::model::{Axis, Kind, Line, Look, Part, Picture, Rank, Report, Spot, Table, Tone, number, text};
 
-/// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
-const AT_LIMIT_PERCENT: f64 = 90.0;
-
 /// Files that are named in a sentence; a table has all.
 const MOST_NAMED: usize = 5;
 
-/// The sentences about files on a storage, by themselves: what does not fit, what stands at its limits, and what would help.
-pub fn advice(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Vec<String> {
-    let mut all: Vec<String> = limits.broken.iter().map(|broken| over(broken, files)).collect();
-    all.extend(at_limits(files, limits));
-    all.extend(unknown(files, storage, limits));
-    all
-}
+/// Pieces of advice that belong to the answer.
+const MOST_ADVICE: usize = 6;
 
 /// The report: the answer, where the files stand on the staircase of limits, and a row for each.
-pub fn report(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Report {
+pub fn report(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, advised: &[Advice]) -> Report {
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
     answer.say(Tone::Headline, headline(files, storage, limits));
-    for sentence in limits.broken.iter().skip(1).map(|broken| over(broken, files)).chain(at_limits(files, limits)) {
+    for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
+    }
+    let (first, rest) = advised.split_at(advised.len().min(MOST_ADVICE));
+    for one in first {
+        answer.say(Tone::Plain, advice(one, files));
+    }
+    if advised.is_empty() {
+        answer.say(Tone::Plain, nothing_to_gain(files, limits));
     }
     answer.say(Tone::Plain, log_rate(storage));
     for sentence in unknown(files, storage, limits) {
@@ -35,13 +35,31 @@ pub fn report(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) ->
     picture.pictures([staircase(files, storage, limits)]);
     let mut table = Part::of(Rank::Table);
     table.table("", rows(files, limits));
+    let mut further = Part::detail("What else to change");
+    for one in rest {
+        further.say(Tone::Plain, advice(one, files));
+    }
     let mut more = Part::detail("What was published");
     more.table("Limits of a file by its size", steps(storage));
     for source in sources(storage) {
         more.say(Tone::Quiet, source);
     }
-    report.add_all([answer, picture, table, more]);
+    let mut rules = Part::detail("The rules of the advice");
+    rules.table("", rules_table());
+    report.add_all([answer, picture, table, further, more, rules]);
     report
+}
+
+fn rules_table() -> Option<Table> {
+    Table::of(
+        &RULES,
+        &[
+            (text("rule"), &|rule| rule.id.into()),
+            (text("when"), &|rule| rule.condition.into()),
+            (text("by"), &|rule| rule.formula.into()),
+            (text("source"), &|rule| format!("{}, {}", rule.source, rule.date).into()),
+        ],
+    )
 }
 
 /// What was published of an instance of a day, without any files.
@@ -80,6 +98,11 @@ fn headline(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> S
     )
 }
 
+/// What does not fit, a sentence each.
+pub fn over_limits(limits: &Limits, files: &[DatabaseFile]) -> Vec<String> {
+    limits.broken.iter().map(|broken| capital(&over(broken, files))).collect()
+}
+
 fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
     match broken {
         Broken::Space { file_gb, space_gb } => format!(
@@ -103,41 +126,78 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
     }
 }
 
-/// Files that were seen at a limit, with the size that would bring them more.
-fn at_limits(files: &[DatabaseFile], limits: &Limits) -> Vec<String> {
-    let stand = |(file, of): &(&DatabaseFile, &FileLimits)| {
-        used(file, of).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT)
-    };
-    let all: Vec<_> = files.iter().zip(&limits.files).filter(stand).collect();
-    let mut sentences: Vec<String> = all
-        .iter()
-        .take(MOST_NAMED)
-        .filter_map(|(file, of)| {
-            let (percent, of_what) = used(file, of)?;
-            let next = of.next.as_ref().map_or_else(
-                || "no larger size is known to have more.".to_owned(),
-                |next| format!("{} have {}.", quantity(next.size_gb, "GB"), has(&next.step).unwrap_or_default()),
-            );
-            Some(format!("{} uses {} of its {of_what}: {next}", name(file), percent_of(percent)))
-        })
-        .collect();
-    if let Some(more) = all.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        sentences.push(format!("{} more stand at a limit; the table has them.", count(more, "file")));
+/// What one piece of advice says.
+pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
+    let named = || listed(&one.files.iter().map(|at| name(&files[*at])).collect::<Vec<_>>());
+    let stands =
+        |percent: f64, of: LimitOf| format!("{} uses {} of its {}", named(), quantity(percent, "%"), of.name());
+    let gb = |size: f64| quantity(size, "GB");
+    match &one.finding {
+        Finding::LogRate { mb_per_s, limit_mb_per_s } => format!(
+            "The logs grow by {} of the {} that the instance lets them, and no size of a log file changes that: load into tempdb first, or use \
+             clustered columnstore indexes, which log less.",
+            quantity(*mb_per_s, "MB/s"),
+            quantity(*limit_mb_per_s, "MB/s")
+        ),
+        Finding::Space { needed_gb, space_gb, most_gb } => format!(
+            "Raise the space of the instance first: what follows takes {}, it has {}, and can have {}.",
+            gb(*needed_gb),
+            gb(*space_gb),
+            gb(*most_gb)
+        ),
+        Finding::LogFirst => {
+            let database = one.files.first().map_or("", |at| files[*at].database.as_str());
+            format!("Of {database} enlarge the log before the data files: where much is written, commits wait for it.")
+        }
+        Finding::Grow { used_percent, of, size_gb, step } => {
+            let then = has(step).unwrap_or_default();
+            format!("{}: with {} it would have {then}.", stands(*used_percent, *of), gb(*size_gb))
+        }
+        Finding::Add { used_percent, of, step } => format!(
+            "{}, and no larger size is known to have more: each further data file of its size has {}, once the rows are spread over all.",
+            stands(*used_percent, *of),
+            has(step).unwrap_or_default()
+        ),
+        Finding::Elsewhere { used_percent, of } => format!(
+            "{}, and no larger size is known to have more: Business Critical, or a machine with disks of its own, has other limits.",
+            stands(*used_percent, *of)
+        ),
+        Finding::Equal { smallest_gb, largest_gb } if largest_gb > smallest_gb => format!(
+            "Make {} of one size, {}: rows are spread by free space, and the file of {} holds back the others.",
+            named(),
+            gb(*largest_gb),
+            gb(*smallest_gb)
+        ),
+        Finding::Equal { .. } => format!("Let {} grow by the same: else they are soon of several sizes.", named()),
+        Finding::Fewer { files, size_gb, iops, iops_now } => format!(
+            "{} in place of {} would have {} together in place of {}: each of many small files stands at its limit sooner.",
+            capital(&format!("{} of {}", count(*files, "data file"), gb(*size_gb))),
+            named(),
+            quantity(*iops, "IOPS"),
+            quantity(*iops_now, "IOPS")
+        ),
+        Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
-    sentences
 }
 
-/// By how much a file used the limit that it came nearer to, in percent, and which one that is.
-fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, &'static str)> {
-    let step = limits.step.as_ref()?;
-    let percent = |seen: Option<f64>, limit: Option<f64>| Some(100.0 * seen? / limit?);
-    let [iops, rate] = [percent(file.iops, step.iops), percent(file.mb_per_s, step.mb_per_s)];
-    let both = [iops.map(|percent| (percent, "IOPS")), rate.map(|percent| (percent, "MB/s"))];
-    both.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))
+/// Names in a sentence: so many, and how many more there are.
+fn listed(names: &[String]) -> String {
+    match names.len().checked_sub(MOST_NAMED) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..MOST_NAMED].join(", ")),
+        _ => names.join(", "),
+    }
 }
 
-fn percent_of(percent: f64) -> String {
-    quantity(percent, "%")
+/// That nothing is to be gained: no file comes near a limit. `None` where nobody said what files do.
+fn nothing_to_gain(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
+    let busiest = files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?)));
+    let (file, (percent, of)) = busiest.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    Some(format!(
+        "Larger files would bring nothing: {} comes nearest to a limit, with {} of its {}.",
+        name(file),
+        quantity(percent, "%"),
+        of.name()
+    ))
 }
 
 /// `2,300 IOPS and 150 MB/s`.

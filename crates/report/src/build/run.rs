@@ -95,7 +95,9 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     for one in record.verdict.evidence.iter().take(MOST_EVIDENCE) {
         part.say(Tone::Evidence, one.clone());
     }
-    part.say(Tone::Plain, words::gain(&record.verdict));
+    // Of a model's run the evidence says what its limits bring.
+    let is_modelled = matches!(record.basis, Basis::Predicted | Basis::Simulated);
+    part.say(Tone::Plain, words::gain(&record.verdict).filter(|_| !is_modelled));
     let [open, folded] = warnings(record, steady);
     let (shown, rest) = open.split_at(open.len().min(MOST_WARNINGS));
     for text in shown {

@@ -204,6 +204,12 @@ fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict {
     let Telling { calibrated, prediction, gains, .. } = telling;
     let used = used(replicated);
     let mut evidence = first_and_second(&used);
+    // How far to trust it stands where it is read.
+    let misses = format!(
+        "Simulated on its own hardware, the source misses its measured rate by {:+.1} %.",
+        calibrated.error_percent
+    );
+    evidence.insert(evidence.len().min(1), misses);
     for gain in prediction.fifths.iter().take(2) {
         evidence.push(format!(
             "By the model, {} would raise the rate by {:.1} %.",
@@ -211,10 +217,6 @@ fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict {
             gain.percent.value.max(0.0)
         ));
     }
-    evidence.push(format!(
-        "Simulated on its own hardware, the source misses its measured rate by {:+.1} %.",
-        calibrated.error_percent
-    ));
     let mut bottlenecks = prediction.bottlenecks().into_iter();
     let limit = bottlenecks.next().unwrap_or("none");
     let own: Vec<LimitGain> = prediction.fifths.clone();

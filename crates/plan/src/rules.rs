@@ -1,0 +1,312 @@
+//! What to change, by the rules that the makers of the service published: each as data, with what it looks at and where it comes from.
+
+use crate::file::{DatabaseFile, FileKind};
+use crate::limits::{FileLimits, Limits};
+use crate::storage::{Step, Storage};
+
+/// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
+pub const AT_LIMIT_PERCENT: f64 = 90.0;
+
+/// Data files of a database that differ by more than this part are not of one size.
+const EQUAL_PART: f64 = 0.01;
+
+/// A rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name for scripts.
+    pub id: &'static str,
+    /// When it has something to say.
+    pub condition: &'static str,
+    /// What it computes.
+    pub formula: &'static str,
+    /// Who says so.
+    pub source: &'static str,
+    /// When.
+    pub date: &'static str,
+}
+
+const ARTICLE: &str = "article on storage performance of Managed Instance General Purpose";
+const DATE: &str = "2018-12-18";
+
+const fn rule(id: &'static str, condition: &'static str, formula: &'static str) -> Rule {
+    Rule { id, condition, formula, source: ARTICLE, date: DATE }
+}
+
+/// All rules, in the order in which they are to be followed.
+pub const RULES: [Rule; 9] = [
+    rule(
+        "log-governor",
+        "the logs together grow by 90 % or more of what the instance lets them",
+        "sum of the MB/s of log files / log rate of the instance",
+    ),
+    rule(
+        "space-first",
+        "the sizes that the other rules ask for are more than the instance's space, and it can have more",
+        "files + what they are to grow by > space < the most that such an instance can have",
+    ),
+    rule(
+        "log-before-data",
+        "the log and a data file of a database both use 90 % or more of a limit",
+        "used / limit of the file's blob, of both",
+    ),
+    rule("file-at-limit", "a file uses 90 % or more of its IOPS or MB/s", "max(IOPS / limit, MB/s / limit)"),
+    rule(
+        "more-files",
+        "a data file stands at a limit, and no larger size is known to have more",
+        "each further file has limits of its own",
+    ),
+    rule(
+        "another-tier",
+        "a log file stands at a limit, and no larger size is known to have more",
+        "a database has one log: Business Critical, or a machine with disks of its own, has other limits",
+    ),
+    rule(
+        "equal-files",
+        "data files of a database differ in size by more than 1 %, or in how they grow",
+        "largest size / smallest size",
+    ),
+    rule(
+        "fewer-files",
+        "fewer data files of the same size in all have as many IOPS together",
+        "m x IOPS of a file of (all / m) GB >= n x IOPS now, m < n",
+    ),
+    rule(
+        "size-for-nothing",
+        "space is short, and a file is larger than its content and its limits ask for",
+        "size - max(used, the smallest size with the same limits)",
+    ),
+];
+
+/// Something to change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// By which rule.
+    pub rule: &'static Rule,
+    /// The files that it is about, by their places in the list.
+    pub files: Vec<usize>,
+    /// What was found and what to do, as figures.
+    pub finding: Finding,
+}
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// The logs stand at the governor.
+    LogRate {
+        /// MB a second that they grow by.
+        mb_per_s: f64,
+        /// MB a second that they may.
+        limit_mb_per_s: f64,
+    },
+    /// More space is needed before files can grow.
+    Space {
+        /// GB that files take once they are as large as they should be.
+        needed_gb: f64,
+        /// GB that they have now.
+        space_gb: f64,
+        /// The most that such an instance can have.
+        most_gb: f64,
+    },
+    /// The log of the database goes first.
+    LogFirst,
+    /// A file is to grow.
+    Grow {
+        /// Percent of its limit that it uses.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
+        /// The size to grow to, in GB.
+        size_gb: f64,
+        /// What it has then.
+        step: Step,
+    },
+    /// Another file is to be added.
+    Add {
+        /// Percent of its limit that it uses.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
+        /// What each further file of this size has.
+        step: Step,
+    },
+    /// No size helps.
+    Elsewhere {
+        /// Percent of its limit that it uses.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
+    },
+    /// All are to be of one size.
+    Equal {
+        /// The smallest.
+        smallest_gb: f64,
+        /// The largest, which all should have.
+        largest_gb: f64,
+    },
+    /// Fewer are to be made.
+    Fewer {
+        /// How many.
+        files: usize,
+        /// Of which size, in GB.
+        size_gb: f64,
+        /// IOPS of all together then.
+        iops: f64,
+        /// And now.
+        iops_now: f64,
+    },
+    /// A file can be smaller.
+    Shrink {
+        /// The size that has the same limits, in GB.
+        size_gb: f64,
+    },
+}
+
+/// A limit of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitOf {
+    /// Reads and writes a second.
+    Iops,
+    /// MB a second.
+    Bandwidth,
+}
+
+impl LimitOf {
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "MB/s",
+        }
+    }
+}
+
+/// How much of the limit that it comes nearer to a file uses, in percent; `None` where one of both is not known.
+pub fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, LimitOf)> {
+    let step = limits.step.as_ref()?;
+    let percent = |seen: Option<f64>, limit: Option<f64>| Some(100.0 * seen? / limit?);
+    let iops = percent(file.iops, step.iops).map(|percent| (percent, LimitOf::Iops));
+    let rate = percent(file.mb_per_s, step.mb_per_s).map(|percent| (percent, LimitOf::Bandwidth));
+    iops.into_iter().chain(rate).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// What to change, in the order in which it is to be done.
+pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Vec<Advice> {
+    let at_limit: Vec<usize> = (0..files.len())
+        .filter(|at| used(&files[*at], &limits.files[*at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT))
+        .collect();
+    let mut all = Vec::new();
+    all.extend(log_governor(files, storage));
+    all.extend(space_first(files, storage, limits, &at_limit));
+    all.extend(log_first(files, &at_limit));
+    all.extend(at_limit.iter().filter_map(|at| grow(*at, &files[*at], &limits.files[*at])));
+    for database in databases(files) {
+        all.extend(equal(files, &database));
+        all.extend(fewer(files, storage, limits, &database));
+    }
+    all.extend(for_nothing(files, storage, limits, &at_limit));
+    let place = |advice: &Advice| RULES.iter().position(|rule| rule.id == advice.rule.id);
+    all.sort_by_key(place);
+    all
+}
+
+fn of(id: &str, files: Vec<usize>, finding: Finding) -> Option<Advice> {
+    let rule = RULES.iter().find(|rule| rule.id == id)?;
+    Some(Advice { rule, files, finding })
+}
+
+fn log_governor(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<Advice> {
+    let limit_mb_per_s = storage.tier.log_mb_per_second(storage.wishes.vcores)?;
+    let logs: Vec<usize> =
+        (0..files.len()).filter(|at| files[*at].kind == FileKind::Log && !files[*at].is_of_tempdb()).collect();
+    let mb_per_s: f64 = logs.iter().filter_map(|at| files[*at].mb_per_s).sum();
+    let is_at_limit = 100.0 * mb_per_s >= AT_LIMIT_PERCENT * limit_mb_per_s;
+    is_at_limit.then(|| of("log-governor", logs, Finding::LogRate { mb_per_s, limit_mb_per_s }))?
+}
+
+/// GB that files have to grow by to have more, of those that stand at a limit.
+fn growth_gb(files: &[DatabaseFile], limits: &Limits, at_limit: &[usize]) -> f64 {
+    let growth = |at: &usize| limits.files[*at].next.as_ref().map(|next| next.size_gb - files[*at].size_gb);
+    at_limit.iter().filter_map(growth).sum()
+}
+
+fn space_first(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> Option<Advice> {
+    let (space_gb, most_gb) = (storage.space_gb()?, storage.most_gb()?);
+    let needed_gb = limits.file_gb + growth_gb(files, limits, at_limit);
+    let is_short = needed_gb > space_gb && most_gb > space_gb;
+    is_short.then(|| of("space-first", at_limit.to_vec(), Finding::Space { needed_gb, space_gb, most_gb }))?
+}
+
+fn log_first<'a>(files: &'a [DatabaseFile], at_limit: &'a [usize]) -> impl Iterator<Item = Advice> + 'a {
+    let logs = at_limit.iter().filter(|at| files[**at].kind == FileKind::Log);
+    logs.filter_map(|log| {
+        let is_data = |at: &&usize| files[**at].kind == FileKind::Data && files[**at].database == files[*log].database;
+        let data: Vec<usize> = at_limit.iter().filter(is_data).copied().collect();
+        if data.is_empty() {
+            return None;
+        }
+        of("log-before-data", [*log].into_iter().chain(data).collect(), Finding::LogFirst)
+    })
+}
+
+fn grow(at: usize, file: &DatabaseFile, limits: &FileLimits) -> Option<Advice> {
+    let (used_percent, of_limit) = used(file, limits)?;
+    match &limits.next {
+        Some(next) => {
+            let (size_gb, step) = (next.size_gb, next.step.clone());
+            of("file-at-limit", vec![at], Finding::Grow { used_percent, of: of_limit, size_gb, step })
+        }
+        None if file.kind == FileKind::Data => {
+            let step = limits.step.clone()?;
+            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, step })
+        }
+        // A database has one log.
+        None => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
+    }
+}
+
+/// Data files by their databases, tempdb's left out: its disk is another.
+fn databases(files: &[DatabaseFile]) -> Vec<Vec<usize>> {
+    let mut all: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (at, file) in files.iter().enumerate().filter(|(_, file)| file.kind == FileKind::Data && !file.is_of_tempdb()) {
+        match all.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(&file.database)) {
+            Some((_, places)) => places.push(at),
+            None => all.push((&file.database, vec![at])),
+        }
+    }
+    all.into_iter().map(|(_, places)| places).collect()
+}
+
+fn equal(files: &[DatabaseFile], places: &[usize]) -> Option<Advice> {
+    let sizes = || places.iter().map(|at| files[*at].size_gb);
+    let smallest_gb = sizes().reduce(f64::min)?;
+    let largest_gb = sizes().reduce(f64::max)?;
+    let first = files[*places.first()?].growth_gb;
+    let grow_alike = places.iter().all(|at| files[*at].growth_gb == first);
+    let differ = largest_gb > (1.0 + EQUAL_PART) * smallest_gb || !grow_alike;
+    differ.then(|| of("equal-files", places.to_vec(), Finding::Equal { smallest_gb, largest_gb }))?
+}
+
+fn fewer(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, places: &[usize]) -> Option<Advice> {
+    let all_gb: f64 = places.iter().map(|at| files[*at].size_gb).sum();
+    let iops_now = places.iter().map(|at| limits.files[*at].step.as_ref()?.iops).sum::<Option<f64>>()?;
+    let with = |count: usize| {
+        let size_gb = all_gb / count as f64;
+        Some((count, size_gb, count as f64 * storage.step(size_gb)?.iops?))
+    };
+    // The fewest that have as many.
+    let (count, size_gb, iops) = (1..places.len()).filter_map(with).find(|(.., iops)| *iops >= iops_now)?;
+    of("fewer-files", places.to_vec(), Finding::Fewer { files: count, size_gb, iops, iops_now })
+}
+
+fn for_nothing(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> Vec<Advice> {
+    let needed_gb = limits.file_gb + growth_gb(files, limits, at_limit);
+    if storage.space_gb().is_none_or(|space| needed_gb <= space) {
+        return Vec::new();
+    }
+    let smaller = |at: usize| {
+        let (file, step) = (&files[at], limits.files[at].step.as_ref()?);
+        let least_gb = storage.begins_gb(step).max(file.used_gb?.ceil()).max(1.0);
+        (least_gb < file.size_gb).then(|| of("size-for-nothing", vec![at], Finding::Shrink { size_gb: least_gb }))?
+    };
+    (0..files.len()).filter_map(smaller).collect()
+}

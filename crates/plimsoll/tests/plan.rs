@@ -1,0 +1,96 @@
+//! `plimsoll plan mi` as scripts and people use it: a list of files in, their limits out, and nothing else touched.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::Scene;
+
+const LIST: &str = "database,file,type,size_gb,iops,mb_per_s\n\
+                    shop,data1,data,150,1080,60\nshop,log,log,40,490,20\ncrm,data,data,1126.4,,\ntempdb,tempdev,data,200,,\n";
+
+fn scene() -> Scene {
+    let scene = Scene::new();
+    std::fs::write(scene.path("files.csv"), LIST).unwrap();
+    scene
+}
+
+#[test]
+fn scripts_get_the_limits_of_each_file_and_whether_all_fit() {
+    let scene = scene();
+    let said = scene.say(&["plan", "mi", "--files", "files.csv", "--date", "2018-12-18", "--space", "8TB", "--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let plan = said.json().remove(0);
+    let expected = serde_json::json!({
+        "database": "shop", "file": "data1", "type": "data", "size_gb": 150.0, "blob_gb": 256.0, "tier": "P15", "iops": 1100.0,
+        "mb_per_s": 125.0, "same_limits_gb": 106.0,
+        "next": { "size_gb": 257.0, "blob_gb": 512.0, "tier": "P20", "iops": 2300.0, "mb_per_s": 150.0 }
+    });
+    assert_eq!(plan["files"][0], expected);
+    assert_eq!(
+        plan["files"][3],
+        serde_json::json!({ "database": "tempdb", "file": "tempdev", "type": "data", "size_gb": 200.0 })
+    );
+    let instance = &plan["instance"];
+    assert_eq!((instance["fits"].as_bool(), instance["blob_gb"].as_f64()), (Some(true), Some(2432.0)), "{instance}");
+    assert!(
+        (instance["file_gb"].as_f64().unwrap() - 1516.4).abs() < 1e-9 && instance["log_mb_per_s"] == 22.0,
+        "{instance}"
+    );
+    let advice = plan["advice"].to_string();
+    assert!(advice.contains("shop.data1 uses 98.2 % of its IOPS: with 257 GB it would have 2,300 IOPS"), "{advice}");
+    let rules: Vec<&str> = plan["advice"].as_array().unwrap().iter().map(|one| one["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["log-governor", "log-before-data", "file-at-limit", "file-at-limit"]);
+    assert_eq!(scene.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn people_read_the_answer_first_and_get_a_page() {
+    let scene = scene();
+    let words = ["plan", "mi", "--files", "files.csv", "--date", "2018-12-18", "--html", "plan.html"];
+    let said = scene.say(&words);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let lines: Vec<&str> = said.out.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(
+        lines[1],
+        "The 4 files together have 1,516 GB of 8,192 GB, and their blobs 2,432 GB of 35,840 GB. All fit."
+    );
+    assert!(said.out.contains("--space says how much it was given"), "{}", said.out);
+    let page = std::fs::read_to_string(scene.path("plan.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("Storage plan"), "{page}");
+    let small = scene.say(&["plan", "mi", "--files", "files.csv", "--space", "1TB", "--date", "2018-12-18"]);
+    assert!(small.code == 0 && small.out.contains("These files do not fit: all files take 1,516 GB"), "{small:#?}");
+    let known = scene.say(&["plan", "mi", "--vcores", "8", "--date", "2026-09-01"]);
+    assert!(known.code == 0 && known.out.contains("All files together have 8,192 GB."), "{known:#?}");
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let scene = scene();
+    let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(LIST.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    std::fs::write(scene.path("wide.csv"), wide).unwrap();
+    assert_eq!(scene.say(&["plan", "mi", "--files", "wide.csv"]).code, 0);
+    for (list, words) in [
+        ("", "line 1: the header has no column database"),
+        ("database,file,type,size_gb\n", "it lists no file"),
+        ("database,file,type,size_gb\na,b,data,NaN\n", "line 2: size_gb NaN is not from 0"),
+        ("database,file,type,size_gb\na,b,data,-5\n", "line 2: size_gb -5 is not from 0"),
+        ("database,file,type,size_gb\na,b,data,1,5\n", "line 2: it has 5 values, and the header 4"),
+        ("database;file;type;size_gb\na;b;data;1,5,3\n", "line 2: size_gb '1,5,3' is no number"),
+    ] {
+        std::fs::write(scene.path("odd.csv"), list).unwrap();
+        scene.say(&["plan", "mi", "--files", "odd.csv"]).failed(2, &["odd.csv: ", words]);
+    }
+    let files = ["plan", "mi", "--files", "files.csv"];
+    for (more, words) in [
+        (["--date", "2017-01-01"], "nothing is known of service 'azure-sql-mi' before 2018-12-18"),
+        (["--date", "soon"], "'soon' is not a date, expected one like 2018-12-18"),
+        (["--space", "0"], "an instance has more than nothing"),
+        (["--space", "99TB"], "has 16384 GB at most, so not 101376"),
+        (["--vcores", "7"], "no instance of 7 vCores; it has those of 4, 8"),
+        (["--files", "/dev/zero"], "can't be read"),
+    ] {
+        let words_of = if more[0] == "--files" { vec!["plan", "mi"] } else { files.to_vec() };
+        scene.say(&[&words_of[..], &more[..]].concat()).failed(2, &[words]);
+    }
+}
