@@ -5,9 +5,11 @@
 //! GB and TB are binary here (2^30 and 2^40 bytes), as the publisher's own script counts them.
 
 pub mod file;
+pub mod layout;
 pub mod limits;
 pub mod list;
 pub mod rules;
+pub mod statements;
 pub mod storage;
 
 pub use file::{DatabaseFile, FileKind, TEMPDB};

@@ -106,7 +106,7 @@ fn largest_gb(file: &DatabaseFile, storage: &Storage<'_>) -> Option<f64> {
     [by_kind.map(|tib| tib * GB_OF_TB), by_blob].into_iter().flatten().reduce(f64::min)
 }
 
-fn of_file(file: &DatabaseFile, storage: &Storage<'_>) -> FileLimits {
+pub(crate) fn of_file(file: &DatabaseFile, storage: &Storage<'_>) -> FileLimits {
     let step = storage.step(file.size_gb).filter(|_| !file.is_of_tempdb());
     let Some(step) = step else { return FileLimits { step: None, same_gb: 0.0, next: None } };
     let most_gb = largest_gb(file, storage).unwrap_or(f64::INFINITY);

@@ -1,7 +1,7 @@
 //! What to change, by the rules that the makers of the service published: each as data, with what it looks at and where it comes from.
 
 use crate::file::{DatabaseFile, FileKind};
-use crate::limits::{FileLimits, Limits};
+use crate::limits::{FileLimits, Limits, Next, of_file};
 use crate::storage::{Step, Storage};
 
 /// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
@@ -52,12 +52,12 @@ pub const RULES: [Rule; 9] = [
     rule("file-at-limit", "a file uses 90 % or more of its IOPS or MB/s", "max(IOPS / limit, MB/s / limit)"),
     rule(
         "more-files",
-        "a data file stands at a limit, and no larger size is known to have more",
+        "a data file stands at a limit, and no size is known to have enough",
         "each further file has limits of its own",
     ),
     rule(
         "another-tier",
-        "a log file stands at a limit, and no larger size is known to have more",
+        "a log file stands at a limit, and no size is known to have enough",
         "a database has one log: Business Critical, or a machine with disks of its own, has other limits",
     ),
     rule(
@@ -126,7 +126,9 @@ pub enum Finding {
         used_percent: f64,
         /// Of which.
         of: LimitOf,
-        /// What each further file of this size has.
+        /// The size of each, in GB.
+        size_gb: f64,
+        /// What each has.
         step: Step,
     },
     /// No size helps.
@@ -198,7 +200,7 @@ pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) ->
     all.extend(log_governor(files, storage));
     all.extend(space_first(files, storage, limits, &at_limit));
     all.extend(log_first(files, &at_limit));
-    all.extend(at_limit.iter().filter_map(|at| grow(*at, &files[*at], &limits.files[*at])));
+    all.extend(at_limit.iter().filter_map(|at| grow(*at, &files[*at], &limits.files[*at], storage)));
     for database in databases(files) {
         all.extend(equal(files, &database));
         all.extend(fewer(files, storage, limits, &database));
@@ -223,15 +225,34 @@ fn log_governor(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<Advice>
     is_at_limit.then(|| of("log-governor", logs, Finding::LogRate { mb_per_s, limit_mb_per_s }))?
 }
 
-/// GB that files have to grow by to have more, of those that stand at a limit.
-fn growth_gb(files: &[DatabaseFile], limits: &Limits, at_limit: &[usize]) -> f64 {
-    let growth = |at: &usize| limits.files[*at].next.as_ref().map(|next| next.size_gb - files[*at].size_gb);
+/// GB that files have to grow by to carry what they do, of those that stand at a limit.
+fn growth_gb(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> f64 {
+    let growth =
+        |at: &usize| larger(&files[*at], &limits.files[*at], storage).map(|(size, ..)| size - files[*at].size_gb);
     at_limit.iter().filter_map(growth).sum()
+}
+
+/// The smallest larger size in whole GB with which a file would not stand at a limit, or else the one with the most; and whether that is
+/// enough.
+fn larger(file: &DatabaseFile, limits: &FileLimits, storage: &Storage<'_>) -> Option<(f64, Step, bool)> {
+    let mut best = None;
+    let mut next = limits.next.clone();
+    while let Some(Next { size_gb, step }) = next {
+        let grown = DatabaseFile { size_gb, ..file.clone() };
+        let of_grown = of_file(&grown, storage);
+        let is_enough = used(&grown, &of_grown).is_some_and(|(percent, _)| percent < AT_LIMIT_PERCENT);
+        best = Some((size_gb, step, is_enough));
+        if is_enough {
+            break;
+        }
+        next = of_grown.next;
+    }
+    best
 }
 
 fn space_first(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> Option<Advice> {
     let (space_gb, most_gb) = (storage.space_gb()?, storage.most_gb()?);
-    let needed_gb = limits.file_gb + growth_gb(files, limits, at_limit);
+    let needed_gb = limits.file_gb + growth_gb(files, storage, limits, at_limit);
     let is_short = needed_gb > space_gb && most_gb > space_gb;
     is_short.then(|| of("space-first", at_limit.to_vec(), Finding::Space { needed_gb, space_gb, most_gb }))?
 }
@@ -248,19 +269,20 @@ fn log_first<'a>(files: &'a [DatabaseFile], at_limit: &'a [usize]) -> impl Itera
     })
 }
 
-fn grow(at: usize, file: &DatabaseFile, limits: &FileLimits) -> Option<Advice> {
+fn grow(at: usize, file: &DatabaseFile, limits: &FileLimits, storage: &Storage<'_>) -> Option<Advice> {
     let (used_percent, of_limit) = used(file, limits)?;
-    match &limits.next {
-        Some(next) => {
-            let (size_gb, step) = (next.size_gb, next.step.clone());
+    match larger(file, limits, storage) {
+        Some((size_gb, step, true)) => {
             of("file-at-limit", vec![at], Finding::Grow { used_percent, of: of_limit, size_gb, step })
         }
-        None if file.kind == FileKind::Data => {
-            let step = limits.step.clone()?;
-            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, step })
+        // The size with the most is not enough, or it has that already.
+        best if file.kind == FileKind::Data => {
+            let (size_gb, step) =
+                best.map_or_else(|| Some((file.size_gb, limits.step.clone()?)), |(size, step, _)| Some((size, step)))?;
+            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, size_gb, step })
         }
         // A database has one log.
-        None => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
+        _ => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
     }
 }
 
@@ -299,7 +321,7 @@ fn fewer(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, places:
 }
 
 fn for_nothing(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> Vec<Advice> {
-    let needed_gb = limits.file_gb + growth_gb(files, limits, at_limit);
+    let needed_gb = limits.file_gb + growth_gb(files, storage, limits, at_limit);
     if storage.space_gb().is_none_or(|space| needed_gb <= space) {
         return Vec::new();
     }

@@ -52,7 +52,7 @@ fn parts() -> impl Iterator<Item = f64> {
 fn a_file_at_its_limit_is_to_grow_over_the_next_step() {
     for part in parts() {
         // P15 has 1,100 IOPS.
-        assert_eq!(ids(&[data("a", 150.0 + 100.0 * part, 990.0 + 300.0 * part)], None), ["file-at-limit"], "{part}");
+        assert_eq!(ids(&[data("a", 150.0 + 100.0 * part, 990.0 + 5000.0 * part)], None), ["file-at-limit"], "{part}");
         assert_eq!(ids(&[data("a", 150.0 + 100.0 * part, 980.0 * part)], None), [""; 0], "{part}");
         let wide = DatabaseFile { mb_per_s: Some(113.0 + 50.0 * part), ..data("a", 200.0, 10.0) };
         assert_eq!(ids(&[wide], None), ["file-at-limit"], "{part}");
@@ -61,6 +61,9 @@ fn a_file_at_its_limit_is_to_grow_over_the_next_step() {
         panic!()
     };
     assert_eq!((Some(size_gb), step.iops), (Some(257.0), Some(2300.0)));
+    // The smallest size that is enough may be some steps further.
+    let Finding::Grow { size_gb, .. } = advice(&[data("a", 150.0, 4000.0)], None).remove(0).finding else { panic!() };
+    assert_eq!(Some(size_gb), Some(513.0));
 }
 
 #[test]
@@ -80,6 +83,7 @@ fn more_files_help_where_no_size_does() {
     for part in parts() {
         let at = |iops: f64| [data("a", 1100.0 + 2900.0 * part, iops)];
         assert_eq!(ids(&at(6750.0 + 1000.0 * part), None), ["more-files"], "{part}");
+        assert_eq!(ids(&[data("a", 100.0 + 900.0 * part, 8000.0)], None), ["more-files"], "{part}");
         assert_eq!(ids(&at(6700.0 * part), None), [""; 0], "{part}");
         assert_eq!(ids(&[log(1100.0 + 900.0 * part, 7000.0)], None), ["another-tier"], "{part}");
         assert_eq!(ids(&[log(1100.0 + 900.0 * part, 6700.0 * part)], None), [""; 0], "{part}");

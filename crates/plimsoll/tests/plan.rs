@@ -65,6 +65,34 @@ fn people_read_the_answer_first_and_get_a_page() {
 }
 
 #[test]
+fn layouts_carry_what_was_seen_and_their_statements_are_printed() {
+    let scene = scene();
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s\nshop,data1,data,150,90,9000,300\nshop,log,log,40,10,1000,20\n";
+    std::fs::write(scene.path("busy.csv"), list).unwrap();
+    let words = ["plan", "mi", "--files", "busy.csv", "--date", "2018-12-18", "--layouts"];
+    let said = scene.say(&[&words[..], &["--json"]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let layouts = &said.json()[0]["layouts"];
+    let chosen = &layouts["chosen"][0];
+    assert_eq!((chosen["data_files"].as_u64(), chosen["data_gb"].as_f64()), (Some(3), Some(513.0)), "{chosen}");
+    assert!(layouts["all"].as_array().unwrap().len() > 5, "{layouts}");
+    let statements = layouts["statements"].as_str().unwrap();
+    let changes: Vec<&str> = statements.lines().filter(|line| line.starts_with("ALTER")).collect();
+    assert!(changes.len() == 4 && changes[0].contains("N'log', SIZE = 257GB"), "{statements}");
+    let shown = scene.say(&words).out;
+    assert!(shown.contains("1,796 GB of files") && shown.contains("shop 3 x 513 GB and a log of 257 GB"), "{shown}");
+    let many = scene.say(&[&words[..], &["--headroom", "900%"]].concat());
+    assert!(
+        many.code == 0 && many.out.contains("No layout of up to 8 data files carries what shop needs"),
+        "{many:#?}"
+    );
+    scene.say(&[&words[..], &["--headroom", "much"]].concat()).failed(2, &["--headroom much is no percentage"]);
+    let bare = "database,file,type,size_gb\nshop,data1,data,150\n";
+    std::fs::write(scene.path("bare.csv"), bare).unwrap();
+    scene.say(&["plan", "mi", "--files", "bare.csv", "--layouts"]).failed(2, &["does not say what the files do"]);
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_place() {
     let scene = scene();
     let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(LIST.encode_utf16().flat_map(u16::to_le_bytes)).collect();

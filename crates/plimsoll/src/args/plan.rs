@@ -22,6 +22,7 @@ pub enum PlanWhat {
 Examples:
   plimsoll plan mi --files files.csv --space 8TB           what each file has, and whether they fit
   plimsoll plan mi --files files.csv --date 2018-12-18     by the limits of a day
+  plimsoll plan mi --files files.csv --layouts             which files would carry it with room to spare
   plimsoll plan mi --vcores 8 --date 2026-09-01            what was published of such an instance
 
 The list is CSV with a header: database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms], with type data or log.
@@ -39,6 +40,18 @@ pub struct PlanMi {
     /// Virtual cores of the instance: they decide how much space it can have, and how fast its log may grow.
     #[arg(long, value_name = "N")]
     pub vcores: Option<u32>,
+    /// Search for layouts that carry what the files do, with the statements that would make them. They are never run.
+    #[arg(long, requires = "files")]
+    pub layouts: bool,
+    /// By how much limits of a layout are to be above what was seen.
+    #[arg(long, value_name = "PERCENT", default_value = "25%")]
+    pub headroom: String,
+    /// The most data files of a database in a layout.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=280))]
+    pub most_files: u32,
+    /// Print all parts: other layouts, what was published, and the rules.
+    #[arg(long)]
+    pub full: bool,
     /// Write the plan as a page to this file, too.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -6,9 +6,12 @@ use std::path::Path;
 use plimsoll_catalog::{Catalog, Date};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
+use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::advise;
+use plimsoll_plan::statements::statements;
 use plimsoll_plan::{Advice, DatabaseFile, Limits, Step, Storage, Wishes, list};
+use plimsoll_report::layouts::Found;
 use plimsoll_report::model::Report;
 use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{html, planned};
@@ -34,8 +37,16 @@ pub fn mi(options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
     let files = read(path)?;
     let found = limits(&files, &storage);
     let advised = advise(&files, &storage, &found);
-    let report = planned::report(&files, &storage, &found, &advised);
-    show(&report, || plan(&files, &storage, &found, &advised), options, printer)
+    let layouts = options.layouts.then(|| search(&files, &storage, options)).transpose()?;
+    let report = planned::report(&files, &storage, (&found, &advised), layouts.as_ref());
+    let json = || {
+        let mut plan = plan(&files, &storage, &found, &advised);
+        if let (Some(layouts), Value::Object(plan)) = (&layouts, &mut plan) {
+            plan.insert("layouts".to_owned(), layouts_of(layouts));
+        }
+        plan
+    };
+    show(&report, json, options, printer)
 }
 
 fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
@@ -46,9 +57,64 @@ fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer
     if options.json {
         printer.json(&json().to_string());
     } else {
-        printer.result(&terminal::report(report, Style { full: true, ..printer.style }));
+        printer.result(&terminal::report(report, Style { full: options.full, ..printer.style }));
+        if !options.full {
+            printer.remark("--full prints all parts");
+        }
     }
     Ok(exit::DONE)
+}
+
+/// Layouts that carry what the files were seen to do.
+fn search(files: &[DatabaseFile], storage: &Storage<'_>, options: &PlanMi) -> Result<Found, Failure> {
+    if !files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some()) {
+        return Err(Failure::usage("--layouts: the list does not say what the files do")
+            .hint("add columns iops and mb_per_s, those at the busiest time"));
+    }
+    let headroom = options.headroom.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    let headroom_percent = headroom.filter(|percent| (0.0..=1000.0).contains(percent)).ok_or_else(|| {
+        Failure::usage(format!("--headroom {} is no percentage from 0 to 1000", options.headroom))
+            .hint("such as --headroom 25%")
+    })?;
+    let rules = Rules { headroom_percent, most_files: options.most_files, ..Rules::default() };
+    let needs = layout::needs(files);
+    let fronts: Vec<_> = needs.iter().map(|need| layout::front(need, storage, &rules)).collect();
+    // What has no layout here takes its room all the same.
+    let is_apart = |file: &&DatabaseFile| !needs.iter().any(|need| need.database.eq_ignore_ascii_case(&file.database));
+    let apart = files.iter().filter(is_apart);
+    let (apart_gb, apart_files) = apart.fold((0.0, 0), |sum, file| (sum.0 + file.size_gb, sum.1 + 1));
+    let of_system = files.iter().filter(|file| is_apart(file) && !file.is_of_tempdb());
+    let apart_blobs: f64 = of_system.filter_map(|file| storage.step(file.size_gb)).map(|step| step.blob_gb).sum();
+    let space_gb = storage.space_gb().map_or(f64::INFINITY, |space| space - apart_gb);
+    let blobs_gb = storage.blobs_gb().map_or(f64::INFINITY, |blobs| blobs - apart_blobs);
+    let most_files = storage.tier.files.unwrap_or(u32::MAX).saturating_sub(apart_files);
+    let chosen = layout::together(&fronts, space_gb, blobs_gb, most_files);
+    let mut found = Found { needs, fronts, chosen, rules, statements: String::new() };
+    found.statements = found.pairs().map(|(need, layout)| statements(&need.database, files, layout)).collect();
+    Ok(found)
+}
+
+fn layouts_of(found: &Found) -> Value {
+    let of = |need: &Need, layout: &Layout| {
+        json!({
+            "database": need.database,
+            "data_files": layout.data_files,
+            "data_gb": layout.data_gb,
+            "data_iops": layout.data_step.iops,
+            "log_gb": layout.log_gb,
+            "log_iops": layout.log_step.iops,
+            "space_gb": layout.space_gb,
+            "blob_gb": layout.blob_gb,
+            "used_percent": layout.used_percent,
+            "wait_ms": layout.wait_ms,
+        })
+    };
+    let all = found.needs.iter().zip(&found.fronts).flat_map(|(need, front)| front.iter().map(move |one| (need, one)));
+    json!({
+        "chosen": found.pairs().map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
+        "all": all.map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
+        "statements": found.statements,
+    })
 }
 
 fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {

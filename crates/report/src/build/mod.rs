@@ -10,6 +10,7 @@ mod facts;
 mod families;
 mod grid;
 pub mod history;
+pub mod layouts;
 mod levels;
 mod list;
 mod log_waits;

@@ -3,6 +3,7 @@
 use plimsoll_plan::rules::{LimitOf, used};
 use plimsoll_plan::{Advice, Broken, DatabaseFile, FileKind, FileLimits, Finding, Limits, RULES, Step, Storage};
 
+use super::layouts::{self, Found};
 use crate::model::format::{capital, count, quantity};
 use crate::model::{Axis, Kind, Line, Look, Part, Picture, Rank, Report, Spot, Table, Tone, number, text};
 
@@ -13,7 +14,12 @@ const MOST_NAMED: usize = 5;
 const MOST_ADVICE: usize = 6;
 
 /// The report: the answer, where the files stand on the staircase of limits, and a row for each.
-pub fn report(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, advised: &[Advice]) -> Report {
+pub fn report(
+    files: &[DatabaseFile],
+    storage: &Storage<'_>,
+    (limits, advised): (&Limits, &[Advice]),
+    found: Option<&Found>,
+) -> Report {
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
     answer.say(Tone::Headline, headline(files, storage, limits));
@@ -27,6 +33,7 @@ pub fn report(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, ad
     if advised.is_empty() {
         answer.say(Tone::Plain, nothing_to_gain(files, limits));
     }
+    answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
     answer.say(Tone::Plain, log_rate(storage));
     for sentence in unknown(files, storage, limits) {
         answer.say(Tone::Warning, sentence);
@@ -46,7 +53,9 @@ pub fn report(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, ad
     }
     let mut rules = Part::detail("The rules of the advice");
     rules.table("", rules_table());
-    report.add_all([answer, picture, table, further, more, rules]);
+    report.add_all([answer, picture, table]);
+    report.add_all(found.map(layouts::parts).unwrap_or_default());
+    report.add_all([further, more, rules]);
     report
 }
 
@@ -153,13 +162,14 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             let then = has(step).unwrap_or_default();
             format!("{}: with {} it would have {then}.", stands(*used_percent, *of), gb(*size_gb))
         }
-        Finding::Add { used_percent, of, step } => format!(
-            "{}, and no larger size is known to have more: each further data file of its size has {}, once the rows are spread over all.",
+        Finding::Add { used_percent, of, size_gb, step } => format!(
+            "{}, and no size is known to have enough: each data file of {} has {}, once the rows are spread over all.",
             stands(*used_percent, *of),
+            gb(*size_gb),
             has(step).unwrap_or_default()
         ),
         Finding::Elsewhere { used_percent, of } => format!(
-            "{}, and no larger size is known to have more: Business Critical, or a machine with disks of its own, has other limits.",
+            "{}, and no size is known to have enough: Business Critical, or a machine with disks of its own, has other limits.",
             stands(*used_percent, *of)
         ),
         Finding::Equal { smallest_gb, largest_gb } if largest_gb > smallest_gb => format!(

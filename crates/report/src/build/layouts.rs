@@ -1,0 +1,133 @@
+//! Layouts of files: which one each database should have, what else there is, and the statements that carry it out.
+
+use plimsoll_plan::Storage;
+use plimsoll_plan::layout::{Layout, Need, Rules};
+
+use crate::model::format::{count, quantity};
+use crate::model::{Axis, Block, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, number, text};
+
+/// Databases that are named in the sentence; the table has all.
+const MOST_NAMED: usize = 3;
+
+/// What a search for layouts found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What each database needs.
+    pub needs: Vec<Need>,
+    /// The layouts that carry it, for each database.
+    pub fronts: Vec<Vec<Layout>>,
+    /// The one of each that fits together with the others.
+    pub chosen: Option<Vec<usize>>,
+    /// How they were chosen.
+    pub rules: Rules,
+    /// The statements for the chosen ones.
+    pub statements: String,
+}
+
+impl Found {
+    /// Each database with the layout that was chosen for it.
+    pub fn pairs(&self) -> impl Iterator<Item = (&Need, &Layout)> {
+        let chosen = self.chosen.iter().flatten();
+        self.needs.iter().zip(&self.fronts).zip(chosen).filter_map(|((need, front), at)| Some((need, front.get(*at)?)))
+    }
+}
+
+/// What a layout is, in words.
+pub fn in_words(layout: &Layout) -> String {
+    let log = quantity(layout.log_gb, "GB");
+    format!("{} x {} and a log of {log}", layout.data_files, quantity(layout.data_gb, "GB"))
+}
+
+/// The answer's sentence.
+pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
+    let headroom = quantity(found.rules.headroom_percent, "%");
+    let files = count(found.rules.most_files as usize, "data file");
+    let without: Vec<&str> = found
+        .needs
+        .iter()
+        .zip(&found.fronts)
+        .filter(|(_, front)| front.is_empty())
+        .map(|(need, _)| need.database.as_str())
+        .collect();
+    if !without.is_empty() {
+        return format!(
+            "No layout of up to {files} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), or \
+             Business Critical.",
+            without.join(", ")
+        );
+    }
+    if found.chosen.is_none() {
+        return format!(
+            "Layouts that carry what was seen with {headroom} to spare do not fit together into {} of this instance.",
+            storage.space_gb().map_or_else(|| "the space".to_owned(), |gb| quantity(gb, "GB"))
+        );
+    }
+    let (space, blobs) = found.pairs().fold((0.0, 0.0), |sum, (_, one)| (sum.0 + one.space_gb, sum.1 + one.blob_gb));
+    let named: Vec<String> = found
+        .pairs()
+        .take(MOST_NAMED)
+        .map(|(need, layout)| format!("{} {}", need.database, in_words(layout)))
+        .collect();
+    let more = found.needs.len().checked_sub(MOST_NAMED).filter(|more| *more > 0);
+    let more = more.map(|more| format!(", and {} more", count(more, "database"))).unwrap_or_default();
+    format!(
+        "The least space that carries what was seen with {headroom} to spare is {} of files, with blobs of {}: {}{more}.",
+        quantity(space, "GB"),
+        quantity(blobs, "GB"),
+        named.join("; ")
+    )
+}
+
+/// The parts below the answer: the chosen layouts, those of a single database, and the statements.
+pub fn parts(found: &Found) -> Vec<Part> {
+    let mut chosen = Part::of(Rank::Table);
+    let pairs: Vec<(&str, &Layout)> = found.pairs().map(|(need, layout)| (need.database.as_str(), layout)).collect();
+    chosen.table("Layouts with the least space", table(&pairs));
+    let mut others = Part::detail("Other layouts");
+    if let ([need], [front]) = (found.needs.as_slice(), found.fronts.as_slice()) {
+        others.say(Tone::Quiet, "None of them is better than another in everything.".to_owned());
+        others.pictures([scatter(front)]);
+        let all: Vec<(&str, &Layout)> = front.iter().map(|layout| (need.database.as_str(), layout)).collect();
+        others.table("", table(&all));
+    }
+    if !found.statements.is_empty() {
+        let title = "Statements that make them, which are printed and never run";
+        chosen.blocks.push(Block::Text(title.to_owned(), found.statements.clone()));
+    }
+    vec![chosen, others]
+}
+
+fn table(layouts: &[(&str, &Layout)]) -> Option<Table> {
+    type Row<'a> = (&'a str, &'a Layout);
+    Table::of(
+        layouts.iter().copied(),
+        &[
+            (text("database"), &|row: &Row<'_>| row.0.into()),
+            (number("data files", ""), &|row: &Row<'_>| row.1.data_files.into()),
+            (number("each", "GB"), &|row: &Row<'_>| row.1.data_gb.into()),
+            (number("each", "IOPS"), &|row: &Row<'_>| row.1.data_step.iops.into()),
+            (number("log", "GB"), &|row: &Row<'_>| row.1.log_gb.into()),
+            (number("log", "IOPS"), &|row: &Row<'_>| row.1.log_step.iops.into()),
+            (number("all files", "GB"), &|row: &Row<'_>| row.1.space_gb.into()),
+            (number("blobs", "GB"), &|row: &Row<'_>| row.1.blob_gb.into()),
+            (number("busiest limit used", "%"), &|row: &Row<'_>| row.1.used_percent.into()),
+            (number("wait for its turn", "ms"), &|row: &Row<'_>| row.1.wait_ms.into()),
+        ],
+    )
+}
+
+/// How much of the busiest limit is used, over the space that it takes.
+fn scatter(front: &[Layout]) -> Picture {
+    let mut lines: Vec<Line> = Vec::new();
+    for layout in front {
+        let name = count(layout.data_files as usize, "data file");
+        let spot = Spot { x: layout.space_gb, y: layout.used_percent, label: in_words(layout), ..Spot::default() };
+        let gap = Spot { x: layout.space_gb, y: f64::NAN, ..Spot::default() };
+        match lines.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.spots.extend([spot, gap]),
+            None => lines.push(Line { name, look: Look::Measured(lines.len()), spots: vec![spot, gap] }),
+        }
+    }
+    let (x, y) = (Axis::new("all files, GB", Kind::Log), Axis::new("busiest limit used, %", Kind::FromZero));
+    Picture::lines("Space against room", x, y, lines)
+}
