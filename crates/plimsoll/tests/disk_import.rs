@@ -25,8 +25,9 @@ fn log(factor: f64) -> String {
             "sqlio v1.5.SG\n32 threads {kind} for 180 secs to file e:\\testfile.dat\n\tusing {kb}KB {pattern} IOs\n\
              \tenabling multiple I/Os per thread with {outstanding} outstanding\n\
              using specified size: 65536 MB for file: e:\\testfile.dat\nIOs/sec: {iops:.2}\nMBs/sec: {mb:.2}\n\
-             Min_Latency(ms): 1\nAvg_Latency(ms): 12\nMax_Latency(ms): 300\n%: {}100\n",
-            "0 ".repeat(24)
+             Min_Latency(ms): 1\nAvg_Latency(ms): 12\nMax_Latency(ms): 300\n%: {}100{}\n",
+            "0 ".repeat(12),
+            " 0".repeat(12)
         )
     };
     RUNS.iter().map(run).collect()

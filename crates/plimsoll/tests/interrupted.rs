@@ -260,6 +260,12 @@ fn doctored(server: &Server) {
         if !place.is_empty() {
             assert_eq!(ended.code, 130, "{ended:#?}");
             assert!(ended.err.contains("plimsoll clean") && ended.err.contains(place.trim()), "{ended:#?}");
+            // A doctor has no store for a note: what it made a moment ago may not bear its mark yet (docs/SAFETY.md).
+            let cleaned = scene.say(&["clean", &server.target(server.port())]);
+            if cleaned.out.contains("it bears no mark") {
+                server.says("SELECT 1", &format!("DROP DATABASE {}", place.trim()));
+                continue;
+            }
             server.clean(&scene);
             return;
         }
