@@ -48,6 +48,22 @@ impl FileKind {
 }
 
 impl DatabaseFile {
+    /// A file of which nothing but its size is known.
+    pub fn new(database: &str, name: &str, kind: FileKind, size_gb: f64) -> Self {
+        Self {
+            database: database.to_owned(),
+            name: name.to_owned(),
+            kind,
+            size_gb,
+            used_gb: None,
+            growth_gb: None,
+            iops: None,
+            mb_per_s: None,
+            read_ms: None,
+            write_ms: None,
+        }
+    }
+
     /// Whether it holds temporary tables.
     pub fn is_of_tempdb(&self) -> bool {
         self.database.eq_ignore_ascii_case(TEMPDB)

@@ -135,18 +135,7 @@ mod tests {
     }
 
     fn file(database: &str, name: &str, size_gb: f64) -> DatabaseFile {
-        DatabaseFile {
-            database: database.to_owned(),
-            name: name.to_owned(),
-            kind: FileKind::Data,
-            size_gb,
-            used_gb: None,
-            growth_gb: None,
-            iops: None,
-            mb_per_s: None,
-            read_ms: None,
-            write_ms: None,
-        }
+        DatabaseFile::new(database, name, FileKind::Data, size_gb)
     }
 
     fn same(sizes: &[f64]) -> Vec<DatabaseFile> {

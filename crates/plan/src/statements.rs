@@ -81,18 +81,7 @@ mod tests {
     use crate::storage::Step;
 
     fn file(name: &str, kind: FileKind, size_gb: f64) -> DatabaseFile {
-        DatabaseFile {
-            database: "shop]".to_owned(),
-            name: name.to_owned(),
-            kind,
-            size_gb,
-            used_gb: None,
-            growth_gb: None,
-            iops: None,
-            mb_per_s: None,
-            read_ms: None,
-            write_ms: None,
-        }
+        DatabaseFile::new("shop]", name, kind, size_gb)
     }
 
     fn layout(data_files: u32, data_gb: f64, log_gb: f64) -> Layout {

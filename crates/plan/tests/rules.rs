@@ -11,18 +11,7 @@ use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, RULES, Storage, Wis
 const DAY: Date = Date { year: 2018, month: 12, day: 18 };
 
 fn file(name: &str, kind: FileKind, size_gb: f64) -> DatabaseFile {
-    DatabaseFile {
-        database: "shop".to_owned(),
-        name: name.to_owned(),
-        kind,
-        size_gb,
-        used_gb: None,
-        growth_gb: None,
-        iops: None,
-        mb_per_s: None,
-        read_ms: None,
-        write_ms: None,
-    }
+    DatabaseFile::new("shop", name, kind, size_gb)
 }
 
 fn data(name: &str, size_gb: f64, iops: f64) -> DatabaseFile {
