@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Basis, Figure, RunRecord};
+use plimsoll_report::plain;
 use plimsoll_simulate::calibrate::{FROM_RUN, FROM_TARGET};
 use plimsoll_store::{Filter, RunStore, StoreError};
 
@@ -64,11 +65,25 @@ impl<'a> Checked<'a> {
 /// Whether a run is of what was predicted: of a target of that name, with the same limits. A real server may be said to be hardware of a file.
 fn is_of(prediction: &RunRecord, run: &RunRecord) -> bool {
     let is_named = prediction.target == run.target || prediction.target.starts_with("hardware:");
+    is_named && other_limit(prediction, run).is_none()
+}
+
+/// A limit that the hardware of a prediction and that of a run have different values of, in words.
+fn other_limit(prediction: &RunRecord, run: &RunRecord) -> Option<String> {
     let limit = |name: &str| run.ceilings.iter().find(|ceiling| ceiling.resource == name);
     // How large the data are is no limit of the hardware.
     let limits = prediction.ceilings.iter().filter(|ceiling| ceiling.resource != "data");
-    let mut known = limits.filter_map(|ceiling| Some((ceiling.value, limit(&ceiling.resource)?.value)));
-    is_named && known.all(|(predicted, real)| (predicted / real - 1.0).abs() <= SAME)
+    let mut known = limits.filter_map(|ceiling| Some((ceiling, limit(&ceiling.resource)?.value)));
+    let (ceiling, real) = known.find(|(ceiling, real)| (ceiling.value / real - 1.0).abs() > SAME)?;
+    let (name, value, unit) = (plain(&ceiling.resource), format_significant(ceiling.value), &ceiling.unit);
+    Some(format!("{name} of {value} {unit}, and the run had {}", format_significant(real)))
+}
+
+/// Why a run on a target of the prediction's name is no test of it: what is named may leave the rest of a machine open, as a disk does.
+fn no_test(one: &RunRecord, other: &RunRecord) -> Option<String> {
+    let is_pair = (one.basis, other.basis) == (Basis::Predicted, Basis::Measured) && one.target == other.target;
+    let limit = is_pair.then(|| other_limit(one, other))??;
+    Some(format!("The run is no test of the prediction, whose hardware is another: it has {limit}."))
 }
 
 /// Limits that differ by less are the same.
@@ -76,7 +91,8 @@ const SAME: f64 = 0.01;
 
 /// How near a prediction came, if one of the two is one and the other was measured.
 pub fn sentence(base: &RunRecord, other: &RunRecord) -> Option<String> {
-    Checked::of(base, other).or_else(|| Checked::of(other, base)).map(|checked| checked.sentence())
+    let checked = Checked::of(base, other).or_else(|| Checked::of(other, base)).map(|checked| checked.sentence());
+    checked.or_else(|| no_test(base, other)).or_else(|| no_test(other, base))
 }
 
 /// How often the predictions of a store were right, as far as a run of the same test was made on their target. `None` if there is none yet.
@@ -149,6 +165,14 @@ mod tests {
         );
         let far = sentence(&prediction, &run(Basis::Measured, 125.0, None)).unwrap();
         assert!(far.contains("12.0 % less than the measured 125 1/s, which does not lie"), "{far}");
+        let with = |run: &RunRecord, memory: f64| {
+            let ceiling = plimsoll_measurement::Ceiling::new("memory", memory, "x".to_owned()).unwrap();
+            RunRecord { ceilings: vec![ceiling], ..run.clone() }
+        };
+        let other = sentence(&with(&prediction, 64.0), &with(&measured, 1024.0)).unwrap();
+        let expected = "The run is no test of the prediction, whose hardware is another: it has memory of 64.0 MB, and the run had 1,024.";
+        assert_eq!(other, expected);
+        assert!(sentence(&with(&prediction, 64.0), &with(&measured, 64.0)).unwrap().starts_with("The prediction is"));
         assert_eq!(sentence(&measured, &measured), None);
         assert_eq!(sentence(&prediction, &prediction), None);
     }
