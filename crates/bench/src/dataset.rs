@@ -209,7 +209,7 @@ pub(crate) fn load(
         }
         let dialect = session.dialect();
         session.check_table(&table)?;
-        session.execute(&dialect.drop_table(&table), &[])?;
+        session.remove_table(&table)?;
         let (manifest, key) = (dialect.table(&manifest.name), dialect.column(manifest.key()));
         session.execute(&format!("DELETE FROM {manifest} WHERE {key} = {number}"), &[])?;
         session.create_table(&table)?;

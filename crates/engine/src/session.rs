@@ -63,6 +63,11 @@ pub trait Session: Requester {
     /// Removes a table if it is there, and what it leaves behind where that would be felt by the next one.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.check_table(table)?;
+        self.remove_table(table)
+    }
+
+    /// Removes a table of ours if it is there, and nothing more: what it leaves behind stays, as does the question whose it is.
+    fn remove_table(&mut self, table: &Table) -> Result<()> {
         let sql = self.dialect().drop_table(table);
         self.execute(&sql, &[]).map(drop)
     }

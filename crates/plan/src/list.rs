@@ -1,6 +1,7 @@
 //! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms]`. Columns may
 //! come in any order, and others are passed over. UTF-8, or UTF-16 with a byte-order mark, as Windows programs write it.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
@@ -12,6 +13,12 @@ const NEEDED: [&str; 4] = ["database", "file", "type", "size_gb"];
 
 /// Columns of numbers that it may have.
 const OPTIONAL: [&str; 6] = ["used_gb", "growth_gb", "iops", "mb_per_s", "read_ms", "write_ms"];
+
+/// More files than these are no instance's: the largest may have some thousands.
+const MOST_FILES: usize = 20_000;
+
+/// Signs of a name: the server's own have 128.
+const LONGEST_NAME: usize = 256;
 
 /// No file and no rate is larger: a slip of the pen is.
 const LARGEST: f64 = 1e9;
@@ -53,17 +60,29 @@ pub fn read(bytes: &[u8]) -> Result<Vec<DatabaseFile>, ListError> {
         let problem = format!("the header has no column {}: it must have {}", missing.join(", "), NEEDED.join(", "));
         return Err(ListError::at(1, problem));
     }
+    let mut seen = HashSet::new();
+    if let Some(twice) = headers.iter().find(|header| !header.is_empty() && !seen.insert(header.to_lowercase())) {
+        return Err(ListError::at(
+            1,
+            format!("the header has the column {} twice", twice.chars().take(LONGEST_NAME).collect::<String>()),
+        ));
+    }
     let mut files: Vec<DatabaseFile> = Vec::new();
     let mut known = HashSet::new();
+    // The decimal sign of a list with semicolons, once a number has shown it.
+    let decimal = Cell::new(None);
     for record in reader.records() {
         let record = record.map_err(|error| broken(&error))?;
         let line = record.position().map_or(0, csv::Position::line);
-        let row = Row { record: &record, line, has_decimal_comma: delimiter == b';', column: &column };
+        let row = Row { record: &record, line, decimal: (delimiter == b';').then_some(&decimal), column: &column };
         let file = row.file()?;
         if !known.insert((file.database.to_lowercase(), file.name.to_lowercase())) {
             return Err(ListError::at(line, format!("file '{}' of '{}' is listed twice", file.name, file.database)));
         }
         files.push(file);
+        if files.len() > MOST_FILES {
+            return Err(ListError::at(line, format!("it lists more than {MOST_FILES} files")));
+        }
     }
     if files.is_empty() {
         return Err(ListError::whole("it lists no file"));
@@ -74,7 +93,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<DatabaseFile>, ListError> {
 struct Row<'a> {
     record: &'a StringRecord,
     line: u64,
-    has_decimal_comma: bool,
+    /// Where both signs may stand for it, that which does.
+    decimal: Option<&'a Cell<Option<char>>>,
     column: &'a dyn Fn(&str) -> Option<usize>,
 }
 
@@ -112,6 +132,9 @@ impl Row<'_> {
         if name.is_empty() {
             return Err(ListError::at(self.line, format!("{column} is empty")));
         }
+        if name.chars().count() > LONGEST_NAME {
+            return Err(ListError::at(self.line, format!("{column} has more than {LONGEST_NAME} characters")));
+        }
         Ok(name.to_owned())
     }
 
@@ -120,7 +143,10 @@ impl Row<'_> {
         match self.text("type").to_ascii_lowercase().as_str() {
             "data" | "rows" => Ok(FileKind::Data),
             "log" => Ok(FileKind::Log),
-            other => Err(ListError::at(self.line, format!("type '{other}' is neither data nor log"))),
+            other => Err(ListError::at(
+                self.line,
+                format!("type '{}' is neither data nor log", other.chars().take(LONGEST_NAME).collect::<String>()),
+            )),
         }
     }
 
@@ -130,11 +156,19 @@ impl Row<'_> {
         if text.is_empty() || text.eq_ignore_ascii_case("null") {
             return Ok(None);
         }
-        let plain = if self.has_decimal_comma { text.replace(',', ".") } else { text.to_owned() };
+        let shown: String = text.chars().take(LONGEST_NAME).collect();
+        if let (Some(decimal), Some(sign)) = (self.decimal, text.chars().find(|c| matches!(c, ',' | '.'))) {
+            if decimal.get().is_some_and(|other| other != sign) {
+                let problem = format!("{name} '{shown}' has another decimal sign than the numbers before it");
+                return Err(ListError::at(self.line, problem));
+            }
+            decimal.set(Some(sign));
+        }
+        let plain = if self.decimal.is_some() { text.replace(',', ".") } else { text.to_owned() };
         let number: f64 =
-            plain.parse().map_err(|_| ListError::at(self.line, format!("{name} '{text}' is no number")))?;
+            plain.parse().map_err(|_| ListError::at(self.line, format!("{name} '{shown}' is no number")))?;
         if !(0.0..=LARGEST).contains(&number) {
-            return Err(ListError::at(self.line, format!("{name} {text} is not from 0 to {LARGEST}")));
+            return Err(ListError::at(self.line, format!("{name} {shown} is not from 0 to {LARGEST}")));
         }
         Ok(Some(number))
     }
@@ -219,5 +253,14 @@ mod tests {
         assert_eq!(row(",b,data,1,,"), "line 3: database is empty");
         assert_eq!(row("SHOP,A,log,1,,"), "line 3: file 'A' of 'SHOP' is listed twice");
         assert!(row("shop,b,data,1,5,5,,").starts_with("line 3: it has 8 values, and the header 6"));
+        assert_eq!(row(&format!("shop,{},data,1,,", "b".repeat(300))), "line 3: file has more than 256 characters");
+        assert_eq!(
+            said("file,database,type,size_gb,FILE\na,b,data,1,c\n"),
+            "line 1: the header has the column FILE twice"
+        );
+        let both = "database;file;type;size_gb;used_gb\na;b;data;1.500;1,5\n";
+        assert_eq!(said(both), "line 2: size_gb '1.500' has another decimal sign than the numbers before it");
+        let many: Vec<String> = (0..20_001).map(|number| format!("a,{number},data,1,,")).collect();
+        assert_eq!(said(&format!("{HEADER}{}\n", many.join("\n"))), "line 20002: it lists more than 20000 files");
     }
 }

@@ -187,7 +187,9 @@ impl Connector {
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
         let refused = |refused: Refused| refused.into_error(&self.errors.address, "MySQL or MariaDB", timeout);
         let mut connection = self.enter(database, name, timeout).map_err(refused)?;
-        // What the server lets each session begin with (init_connect) comes after the log-in, and may lead it elsewhere.
+        // What the server lets each session begin with (init_connect) comes after the log-in. It may lead the session elsewhere, put
+        // temporary tables in place of ours, or begin a transaction.
+        connection.begin_anew()?;
         connection.set(text("character set of a session"))?;
         if let Some(database) = database {
             connection.set(&fill("database of a session", &[("workspace", database)]))?;

@@ -26,7 +26,11 @@ mod command {
     pub(super) const PREPARE: u8 = 0x16;
     pub(super) const EXECUTE: u8 = 0x17;
     pub(super) const CLOSE: u8 = 0x19;
+    pub(super) const RESET_CONNECTION: u8 = 0x1f;
 }
+
+/// Said of a command that somebody does not know.
+const UNKNOWN_COMMAND: u16 = 1047;
 
 /// The server says that more results follow.
 const MORE_RESULTS: u16 = 0x0008;
@@ -118,6 +122,24 @@ impl Connection {
             let answer = line.send().and_then(|()| line.receive().map(|packet| packet.first() == Some(&OK)));
             answer.unwrap_or(false)
         })
+    }
+
+    /// Takes back what was done in this session before: transactions, locks, temporary tables, settings. What stands between us and the
+    /// server may not know how.
+    pub(super) fn begin_anew(&mut self) -> Result<()> {
+        self.link.alive()?;
+        let begin = |own: &mut Self| {
+            own.link.line.command(command::RESET_CONNECTION);
+            own.link.line.send()?;
+            match own.receive() {
+                Err(Failed::Server(server_error)) if server_error.code != UNKNOWN_COMMAND => {
+                    Err(Failed::Server(server_error))
+                }
+                Err(Failed::Server(_)) | Ok(_) => Ok(()),
+                Err(failed) => Err(failed),
+            }
+        };
+        self.within(self.patience, |own| own.fenced(begin)).map_err(|failed| self.fail(failed))
     }
 
     /// Runs a statement of ours as a text. It has an hour, and returns next to nothing, which is passed over; a file that the server

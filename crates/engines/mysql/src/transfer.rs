@@ -9,14 +9,16 @@ use std::time::Duration;
 use plimsoll_engine::server::place::{Keeper as _, Owner, foreign, why_not_ours};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, TABLES};
-use plimsoll_engine::{Error, Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace, process};
+use plimsoll_engine::{
+    Error, ErrorKind, Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace, process,
+};
 
 use super::connect::Connector;
 use super::connection::Connection;
 use super::contents::{Contents, MARK_TABLE};
 use super::product::{Product, version_of};
 use super::restore::{Open, Restorer};
-use super::statements::{fill, of_place};
+use super::statements::{fill, of_place, text};
 use super::working::connect;
 use super::workspace::drop_database;
 
@@ -111,6 +113,11 @@ impl Transfer for MySqlTransfer {
         if for_what != Move::Import {
             return Ok(Vec::new());
         }
+        // In their sessions this can't be taken back: temporary tables may stand in place of ours.
+        if self.session()?.ask_one(text("what sessions begin with"))?.is_some_and(|begin| !begin.trim().is_empty()) {
+            let message = "the server lets each session begin with statements (init_connect), and the program that loads could not be kept from them";
+            return Err(Error::new(ErrorKind::Safety, message).hint("import at a server where @@init_connect is empty"));
+        }
         let (names, package) = self.product.client_programs();
         let find = |name| client_program(self.product, name, package, tool::candidates(name, &[]));
         let tools = [find(names[0])?, find(names[1])?];
@@ -199,8 +206,6 @@ fn size(connection: &mut Connection, copy: &Workspace, product: Product) -> Opti
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
-
-    use plimsoll_engine::ErrorKind;
 
     use super::*;
 

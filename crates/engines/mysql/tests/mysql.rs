@@ -749,15 +749,34 @@ fn a_session_is_where_it_was_led_whatever_sessions_begin_with() {
         )
         .unwrap();
     let url = server.socket_url("").replace("plimsoll@", "led@");
-    for begin in ["USE victim", "SET collation_connection = ucs2_general_ci", "SET NAMES latin1"] {
-        server.sql(&format!("SET GLOBAL init_connect = '{begin}'")).unwrap();
+    let temporary = "CREATE TEMPORARY TABLE IF NOT EXISTS plimsoll_run_led.dense LIKE victim.dense";
+    let begins = [
+        "USE victim",
+        "SET collation_connection = ucs2_general_ci",
+        "SET NAMES latin1",
+        "START TRANSACTION",
+        "SET autocommit = 0",
+    ];
+    for begin in begins.into_iter().chain([temporary]) {
+        // The last one needs our place to be there, which is made by a session that begins with nothing.
+        let is_temporary = begin == temporary;
+        server.sql(&format!("SET GLOBAL init_connect = '{}'", if is_temporary { "" } else { begin })).unwrap();
         let database = try_open(&url, None).unwrap();
         let (lease, mut session) = session(&*database, "led");
+        if is_temporary {
+            server.sql(&format!("SET GLOBAL init_connect = '{begin}'")).unwrap();
+            session = database.session(&workspace("led"), &workspace("led")).unwrap();
+        }
         let table = dense();
         session.drop_table(&table).unwrap();
         session.create_table(&table).unwrap();
         let theirs = server.sql("SELECT theirs FROM victim.dense").unwrap();
         assert_eq!(theirs.trim(), "7", "{begin}");
+        // Others see what a session did: it began no transaction.
+        session.execute("INSERT INTO dense VALUES (1, 1.5, 'x')", &[]).unwrap();
+        let mut other = database.session(&workspace("led"), &workspace("led")).unwrap();
+        assert_eq!(other.query_count("SELECT count(*) FROM dense", &[]).unwrap(), 1, "{begin}");
+        drop(other);
         let ours = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'dense' AND table_schema LIKE 'plimsoll%'";
         assert_eq!(server.sql(ours).unwrap().trim(), "1", "{begin}");
         drop((session, lease));

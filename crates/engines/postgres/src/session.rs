@@ -43,10 +43,14 @@ fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
     if access.read_only() {
         statements.push(sql("no writes").to_owned());
     }
-    // Tables are looked for in our place, and after it where the user's sessions look if those may be reached.
-    let path = if access.existing { "look in a workspace and beside it" } else { "look in a workspace" };
-    statements.push(filled(path, &[("schema", workspace.name())]));
+    statements.push(path(workspace, access));
     statements.join("; ")
+}
+
+/// Tables are looked for in our place, and after it where the user's sessions look if those may be reached.
+fn path(workspace: &Workspace, access: RequestAccess) -> String {
+    let path = if access.existing { "look in a workspace and beside it" } else { "look in a workspace" };
+    filled(path, &[("schema", workspace.name())])
 }
 
 /// A connection with statements that work in one place.
@@ -54,6 +58,8 @@ pub(super) struct PostgresSession {
     connection: Connection,
     clock: Arc<dyn Clock>,
     workspace: Workspace,
+    /// The statement by which names mean what they should.
+    path: String,
     statements: HashMap<String, Prepared>,
     server_version: u32,
     /// The user may not see the position of the log.
@@ -73,6 +79,7 @@ impl PostgresSession {
         Ok(Self {
             connection,
             clock,
+            path: path(&workspace, access),
             workspace,
             statements: HashMap::new(),
             server_version: version,
@@ -96,6 +103,12 @@ impl PostgresSession {
         let changed = self.connection.execute(&prepared, parameters, BINARY, |message| each(columns, message))?;
         self.statements.insert(sql.to_owned(), prepared);
         Ok(changed)
+    }
+
+    /// A table by its name with our place in front: an event trigger may change where names are looked for while a table is made or
+    /// removed. Behind that the path is set again.
+    fn in_place(&self, table: &Table) -> Table {
+        table.named(format!("{}.{}", self.workspace.name(), self.dialect().table(&table.name)))
     }
 
     /// The statement that marks a table.
@@ -122,7 +135,13 @@ impl Session for PostgresSession {
         workspace::check_unpublished(&mut self.connection)?;
         // Names in the texts of tests are not quoted, so the server has them in lower case.
         let marking = self.marking(&table.name.to_lowercase());
-        self.connection.run(&format!("{}; {marking}", self.dialect().create_table(table))).map(drop)
+        let create = self.dialect().create_table(&self.in_place(table));
+        self.connection.run(&format!("{create}; {marking}; {}", self.path)).map(drop)
+    }
+
+    fn remove_table(&mut self, table: &Table) -> Result<()> {
+        let drop_it = self.dialect().drop_table(&self.in_place(table));
+        self.connection.run(&format!("{drop_it}; {}", self.path)).map(drop)
     }
 
     fn adopt_tables(&mut self) -> Result<()> {
@@ -173,7 +192,8 @@ impl Session for PostgresSession {
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        copy::load(&mut self.connection, table, rows)
+        let table = self.in_place(table);
+        copy::load(&mut self.connection, &table, rows)
     }
 
     /// Statistics for the planner, frozen rows and a visibility map, so that no later scan writes.

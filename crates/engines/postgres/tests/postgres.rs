@@ -1101,3 +1101,39 @@ fn rows_of_heirs_are_not_changed() {
     assert_eq!(admin("SELECT * FROM public.theirs").trim(), "1|2.0000|x");
     admin("DROP TABLE public.theirs");
 }
+
+/// An event trigger may change where names are looked for while our tables are made, loaded and removed.
+#[test]
+fn an_event_trigger_leads_no_statement_to_tables_of_others() {
+    let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    server
+        .psql(
+            "CREATE SCHEMA victim; CREATE TABLE victim.led (rowid int); INSERT INTO victim.led VALUES (7); \
+             CREATE FUNCTION victim.lead() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN SET search_path = victim; END $$; \
+             CREATE EVENT TRIGGER lead_start ON ddl_command_start EXECUTE FUNCTION victim.lead(); \
+             CREATE EVENT TRIGGER lead_end ON ddl_command_end EXECUTE FUNCTION victim.lead()",
+        )
+        .unwrap();
+    let database = open(&server);
+    let workspace = Workspace::run("led").unwrap();
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&workspace, &workspace).unwrap();
+    let table = Table::new("led", &[("RowId", ColumnType::Int)]);
+    for _ in 0..2 {
+        session.drop_table(&table).unwrap();
+        session.create_table(&table).unwrap();
+        session.load(&table, &mut Numbers(1..101)).unwrap();
+        assert_eq!(session.query_count("SELECT count(*) FROM led", &[]).unwrap(), 100);
+    }
+    assert_eq!(server.psql("SELECT count(*), max(rowid) FROM victim.led").unwrap().trim(), "1|7");
+    drop((session, lease));
+    assert!(database.remove(&workspace).unwrap());
+}
+
+struct Numbers(std::ops::Range<i32>);
+
+impl RowSource for Numbers {
+    fn next(&mut self, row: &mut Row) -> Result<bool> {
+        Ok(self.0.next().inspect(|number| row.push(Value::Int(*number))).is_some())
+    }
+}

@@ -17,7 +17,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{html, planned};
 use serde_json::{Map, Value, json};
 
-use super::report::{made_now, try_path, write};
+use super::report::{made_now, place, try_path, write};
 use crate::args::PlanMi;
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -25,6 +25,10 @@ use crate::printer::Printer;
 /// Plans files on Managed Instance, or shows what was published of an instance.
 pub fn mi(options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
     if let Some(path) = &options.html {
+        if options.files.as_ref().is_some_and(|files| place(files) == place(path)) {
+            return Err(Failure::usage(format!("--html {} would be written over the list", path.display()))
+                .hint("name another file for the page"));
+        }
         try_path(path)?;
     }
     let catalog = Catalog::builtin()?;

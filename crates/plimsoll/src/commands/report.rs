@@ -52,7 +52,7 @@ fn apart(paths: &[&Option<PathBuf>]) -> Result<(), Failure> {
 }
 
 /// A file by its folder and name, however these are spelled.
-fn place(path: &Path) -> PathBuf {
+pub fn place(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let by_folder = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(by_folder).unwrap_or_else(|| path.to_owned())

@@ -267,7 +267,7 @@ fn read_again(
 /// A source gives no room back: it may lie in the session's memory.
 fn drop_source(session: &mut dyn Session, source: &Table) -> Result<()> {
     session.check_table(source)?;
-    session.execute(&session.dialect().drop_table(source), &[]).map(drop)
+    session.remove_table(source)
 }
 
 /// True while another chunk, its log and as much again fit on the target's disk, or that can't be known.
