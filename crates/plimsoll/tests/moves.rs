@@ -434,7 +434,8 @@ fn what_others_put_into_a_folder_at_work_stays() {
             names.sort();
             names
         };
-        wait_until(|| !scratch.join("in").exists());
+        // What guards the programs goes a moment after the backups.
+        wait_until(|| ["in", "programs"].iter().all(|name| !scratch.join(name).exists()));
         assert_eq!(holds(&scratch), ["lock", "precious"]);
         if signal == Signal::INT {
             assert_eq!(holds(&lab), ["lab.mine", "lock", "precious"]);
