@@ -23,9 +23,9 @@ fn main() {
         Need {
             database: number.to_string(),
             data_gb: 5.0 + 60.0 * part,
-            data: [50.0 + 500.0 * part, 2.0 + 20.0 * part],
+            data: [20.0 + 250.0 * part, 1.0 + 10.0 * part],
             log_gb: 2.0 + 10.0 * part,
-            log: [20.0 + 300.0 * part, 1.0 + 5.0 * part],
+            log: [10.0 + 150.0 * part, 1.0 + 3.0 * part],
         }
     };
     let rules = Rules::default();

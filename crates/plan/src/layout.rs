@@ -16,11 +16,13 @@ pub struct Rules {
     pub imbalance: f64,
     /// The most data files of a database. Each of many small ones stands at its limit sooner.
     pub most_files: u32,
+    /// The longest time in ms that an I/O may wait for its turn at a file on average: at the same use, small files let it wait longer.
+    pub most_wait_ms: f64,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { headroom_percent: 25.0, imbalance: 1.1, most_files: 8 }
+        Self { headroom_percent: 25.0, imbalance: 1.1, most_files: 8, most_wait_ms: 1.0 }
     }
 }
 
@@ -141,8 +143,9 @@ fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -
     let busiest = need.data.map(|rate| imbalance * rate / files);
     let (used_data, wait_data) = load(busiest, &data.step)?;
     let (used_log, wait_log) = load(need.log, &log.step)?;
-    let used_percent = used_data.max(used_log);
-    (used_percent * (1.0 + rules.headroom_percent / 100.0) <= 100.0).then(|| Layout {
+    let (used_percent, wait_ms) = (used_data.max(used_log), wait_data.max(wait_log));
+    let has_room = used_percent * (1.0 + rules.headroom_percent / 100.0) <= 100.0 && wait_ms <= rules.most_wait_ms;
+    has_room.then(|| Layout {
         data_files: count,
         data_gb: data.size_gb,
         data_step: data.step.clone(),
@@ -151,7 +154,7 @@ fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -
         space_gb: files * data.size_gb + log.size_gb,
         blob_gb: files * data.step.blob_gb + log.step.blob_gb,
         used_percent,
-        wait_ms: wait_data.max(wait_log),
+        wait_ms,
     })
 }
 

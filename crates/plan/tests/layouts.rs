@@ -23,15 +23,26 @@ fn few_large_files_carry_what_thirty_small_ones_would() {
     let best = front(&busy, &storage(), &Rules::default()).remove(0);
     assert_eq!((best.data_files, Some(best.data_gb), best.data_step.iops), (3, Some(513.0), Some(5_000.0)));
     assert!(best.used_percent < 80.0, "{best:?}");
-    let many = front(&busy, &storage(), &Rules { most_files: 40, ..Rules::default() }).remove(0);
+    let many = Rules { most_files: 40, most_wait_ms: 5.0, ..Rules::default() };
+    let many = front(&busy, &storage(), &many).remove(0);
     assert!(many.data_files >= 25 && many.space_gb < best.space_gb, "{many:?}");
     assert_eq!(front(&need(90.0, [90_000.0, 300.0], 10.0, [10.0, 1.0]), &storage(), &Rules::default()), []);
+}
+
+/// At the same use small files let an I/O wait longer: six of 40 GB would take less space than one of 513.
+#[test]
+fn small_files_in_which_io_waits_are_left_out() {
+    let busy = need(240.0, [2_170.0, 120.0], 12.0, [490.0, 15.0]);
+    let of = |most_wait_ms: f64| front(&busy, &storage(), &Rules { most_wait_ms, ..Rules::default() }).remove(0);
+    let (few, many) = (of(1.0), of(5.0));
+    assert_eq!((few.data_files, Some(few.data_gb)), (1, Some(513.0)));
+    assert!(many.data_files == 6 && many.space_gb < few.space_gb, "{many:?}");
 }
 
 /// 3 x 32 GB and a log of 32 GB, of which the log stands at its limit: the log alone is enlarged.
 #[test]
 fn only_what_is_at_its_limit_grows() {
-    let layouts = front(&need(96.0, [300.0, 10.0], 32.0, [900.0, 10.0]), &storage(), &Rules::default());
+    let layouts = front(&need(96.0, [200.0, 10.0], 32.0, [900.0, 10.0]), &storage(), &Rules::default());
     let best = &layouts[0];
     assert_eq!((best.data_files, Some(best.log_gb), best.log_step.iops), (1, Some(257.0), Some(2_300.0)));
     assert!(layouts.iter().any(|layout| layout.used_percent < 20.0), "larger ones with more room are shown as well");
@@ -65,6 +76,9 @@ fn brute(need: &Need, storage: &Storage<'_>, rules: &Rules) -> Vec<[f64; 5]> {
                     continue;
                 }
                 let wait = |used: f64, step: &plimsoll_plan::Step| 1e3 / step.iops.unwrap() * used / 2.0 / (1.0 - used);
+                if wait(of_data, data).max(wait(of_log, log)) > rules.most_wait_ms {
+                    continue;
+                }
                 all.push([
                     f64::from(count) * data_gb + log_gb,
                     f64::from(count) * data.blob_gb + log.blob_gb,
@@ -136,10 +150,10 @@ proptest! {
         (data_gb, log_gb) in (1.0..3000.0_f64, 1.0..2000.0_f64),
         (iops, mb) in (0.0..20_000.0_f64, 0.0..700.0_f64),
         (log_iops, log_mb) in (0.0..6000.0_f64, 0.0..200.0_f64),
-        most_files in 1..5_u32,
+        (most_files, most_wait_ms) in (1..5_u32, 0.1..3.0_f64),
     ) {
         let (need, storage) = (need(data_gb, [iops, mb], log_gb, [log_iops, log_mb]), storage());
-        let rules = Rules { most_files, ..Rules::default() };
+        let rules = Rules { most_files, most_wait_ms, ..Rules::default() };
         let mut found: Vec<[f64; 5]> = front(&need, &storage, &rules).iter().map(in_numbers).collect();
         found.sort_by(|a, b| a.partial_cmp(b).unwrap());
         let expected = brute(&need, &storage, &rules);

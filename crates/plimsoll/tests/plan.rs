@@ -93,6 +93,21 @@ fn layouts_carry_what_was_seen_and_their_statements_are_printed() {
 }
 
 #[test]
+fn the_example_is_read_and_has_something_to_say() {
+    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mi-files.csv");
+    let said = scene().say(&["plan", "mi", "--files", list, "--layouts", "--date", "2018-12-18"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    for words in [
+        "All fit.",
+        "shop.shop_log uses 98.0 % of its IOPS",
+        "The least space that carries",
+        "MODIFY FILE (NAME = N'shop_log'",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_place() {
     let scene = scene();
     let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(LIST.encode_utf16().flat_map(u16::to_le_bytes)).collect();

@@ -49,6 +49,9 @@ pub struct PlanMi {
     /// The most data files of a database in a layout.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=280))]
     pub most_files: u32,
+    /// How long an I/O may wait for its turn at a file of a layout, on average.
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub most_wait: String,
     /// Print all parts: other layouts, what was published, and the rules.
     #[arg(long)]
     pub full: bool,

@@ -80,7 +80,11 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, options: &PlanMi) -> Re
         Failure::usage(format!("--headroom {} is no percentage from 0 to 1000", options.headroom))
             .hint("such as --headroom 25%")
     })?;
-    let rules = Rules { headroom_percent, most_files: options.most_files, ..Rules::default() };
+    let most_wait = units::parse_duration(&options.most_wait).map_err(|error| {
+        Failure::usage(format!("--most-wait {}: {error}", options.most_wait)).hint("such as --most-wait 1ms")
+    })?;
+    let most_wait_ms = most_wait.as_secs_f64() * 1e3;
+    let rules = Rules { headroom_percent, most_files: options.most_files, most_wait_ms, ..Rules::default() };
     let needs = layout::needs(files);
     let fronts: Vec<_> = needs.iter().map(|need| layout::front(need, storage, &rules)).collect();
     // What has no layout here takes its room all the same.

@@ -51,8 +51,8 @@ pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
         .collect();
     if !without.is_empty() {
         return format!(
-            "No layout of up to {files} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), or \
-             Business Critical.",
+            "No layout of up to {files} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), a \
+             longer wait (--most-wait), or Business Critical.",
             without.join(", ")
         );
     }
