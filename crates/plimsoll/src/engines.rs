@@ -1,6 +1,7 @@
 //! The engines this program knows, and how a target is opened: by scheme, on its clock, with a password from the right
 //! place.
 
+use std::env::{self, VarError};
 use std::fs;
 use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -169,7 +170,12 @@ fn open_with(
 fn given_password(access: &Access) -> Result<Option<Secret>, Error> {
     match &access.password_file {
         Some(path) => password_from_file(path).map(Some),
-        None => Ok(std::env::var("PLIMSOLL_PASSWORD").ok().filter(|word| !word.is_empty()).map(Secret::new)),
+        None => match env::var("PLIMSOLL_PASSWORD") {
+            Ok(word) => Ok((!word.is_empty()).then(|| Secret::new(word))),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(_)) => Err(Error::new(ErrorKind::Usage, "PLIMSOLL_PASSWORD is not UTF-8")
+                .hint("set it in UTF-8; a password of other bytes can't be sent")),
+        },
     }
 }
 

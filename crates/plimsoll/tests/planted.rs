@@ -9,8 +9,10 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -315,4 +317,14 @@ fn no_core_is_left_where_the_shell_allows_them() {
     child.wait().unwrap();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
     assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
+}
+
+/// Without the password, a server would say that it is wrong.
+#[test]
+fn a_password_that_is_not_utf_8_is_refused_and_not_dropped() {
+    let scene = Scene::new();
+    let mut doctor = scene.command(&["doctor", "mysql://ann@127.0.0.1:1/d"]);
+    let said = common::said(&doctor.env("PLIMSOLL_PASSWORD", OsStr::from_bytes(b"pl4nted-\xe9")).output().unwrap());
+    said.failed(2, &["PLIMSOLL_PASSWORD is not UTF-8"]);
+    assert!(!said.err.contains("pl4nted"), "{said:?}");
 }
