@@ -134,8 +134,13 @@ fn order_hint(error: &clap::Error) -> &'static str {
 /// What the argument parser says: help and version are results, the rest is an error of usage.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::from(exit::DONE);
+        let printed = error.print().and_then(|()| std::io::stdout().flush());
+        let is_cut_off = printed.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe);
+        if is_cut_off {
+            let hint = "free some space on the disk of standard output";
+            let _ = writeln!(std::io::stderr(), "error: the help could not be written in full\nhint: {hint}");
+        }
+        return ExitCode::from(if is_cut_off { exit::INCOMPLETE } else { exit::DONE });
     }
     // What was typed is repeated in it, and may hold a password.
     let _ = write!(std::io::stderr(), "{}{}", mask_urls(&error.render().to_string()), order_hint(error));

@@ -119,3 +119,13 @@ fn every_command_names_the_place_and_loses_nothing() {
     assert!(faults.is_empty(), "{} of {cases}:\n{}", faults.len(), faults.join("\n"));
     assert!(cases >= 60, "{cases}");
 }
+
+#[test]
+fn what_standard_output_does_not_take_is_an_error() {
+    let scene = Scene::new();
+    for words in [&["--help"][..], &["run", "--help"], &["--version"], &["tests"], &["catalog"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let said = common::said(&scene.command(words).stdout(full).output().unwrap());
+        said.failed(7, &["could not be written in full"]);
+    }
+}
