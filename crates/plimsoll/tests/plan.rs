@@ -108,6 +108,21 @@ fn the_example_is_read_and_has_something_to_say() {
 }
 
 #[test]
+fn a_single_file_is_spoken_of_as_one_and_many_are_counted() {
+    let scene = scene();
+    std::fs::write(scene.path("one.csv"), "database,file,type,size_gb\nshop,data1,data,150\n").unwrap();
+    let one = scene.say(&["plan", "mi", "--files", "one.csv", "--date", "2018-12-18", "--space", "8TB"]);
+    assert!(
+        one.out.contains("The file has 150 GB of 8,192 GB, and its blob 256 GB of 35,840 GB. It fits."),
+        "{one:#?}"
+    );
+    let large: Vec<String> = (1..8).map(|number| format!("shop,large{number},data,5000")).collect();
+    std::fs::write(scene.path("large.csv"), format!("database,file,type,size_gb\n{}\n", large.join("\n"))).unwrap();
+    let many = scene.say(&["plan", "mi", "--files", "large.csv", "--date", "2018-12-18"]);
+    assert!(many.out.contains("shop.large5 and 2 more."), "{many:#?}");
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_place() {
     let scene = scene();
     let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(LIST.encode_utf16().flat_map(u16::to_le_bytes)).collect();

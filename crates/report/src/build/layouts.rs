@@ -3,7 +3,7 @@
 use plimsoll_plan::Storage;
 use plimsoll_plan::layout::{Layout, Need, Rules};
 
-use crate::model::format::{count, quantity};
+use crate::model::format::{count, listed, quantity};
 use crate::model::{Axis, Block, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, number, text};
 
 /// Databases that are named in the sentence; the table has all.
@@ -53,7 +53,7 @@ pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
         return format!(
             "No layout of up to {files} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), a \
              longer wait (--most-wait), or Business Critical.",
-            without.join(", ")
+            listed(&without, MOST_NAMED)
         );
     }
     if found.chosen.is_none() {

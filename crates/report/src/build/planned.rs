@@ -4,7 +4,7 @@ use plimsoll_plan::rules::{LimitOf, used};
 use plimsoll_plan::{Advice, Broken, DatabaseFile, FileKind, FileLimits, Finding, Limits, RULES, Step, Storage};
 
 use super::layouts::{self, Found};
-use crate::model::format::{capital, count, quantity};
+use crate::model::format::{capital, count, listed, quantity};
 use crate::model::{Axis, Kind, Line, Look, Part, Picture, Rank, Report, Spot, Table, Tone, number, text};
 
 /// Files that are named in a sentence; a table has all.
@@ -23,6 +23,7 @@ pub fn report(
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
     answer.say(Tone::Headline, headline(files, storage, limits));
+    // The headline says the first.
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
     }
@@ -97,9 +98,12 @@ fn headline(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> S
         return format!("These files do not fit: {}", over(broken, files));
     }
     let of = |limit: Option<f64>| limit.map(|gb| format!(" of {}", quantity(gb, "GB"))).unwrap_or_default();
+    let (all, blobs, fit) = match files.len() {
+        1 => ("The file has".to_owned(), "its blob", "It fits."),
+        many => (format!("The {} together have", count(many, "file")), "their blobs", "All fit."),
+    };
     format!(
-        "The {} together have {}{}, and their blobs {}{}. All fit.",
-        count(files.len(), "file"),
+        "{all} {}{}, and {blobs} {}{}. {fit}",
         quantity(limits.file_gb, "GB"),
         of(storage.space_gb()),
         quantity(limits.blob_gb, "GB"),
@@ -137,7 +141,7 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
 
 /// What one piece of advice says.
 pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
-    let named = || listed(&one.files.iter().map(|at| name(&files[*at])).collect::<Vec<_>>());
+    let named = || listed(&one.files.iter().map(|at| name(&files[*at])).collect::<Vec<_>>(), MOST_NAMED);
     let stands =
         |percent: f64, of: LimitOf| format!("{} uses {} of its {}", named(), quantity(percent, "%"), of.name());
     let gb = |size: f64| quantity(size, "GB");
@@ -190,14 +194,6 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
     }
 }
 
-/// Names in a sentence: so many, and how many more there are.
-fn listed(names: &[String]) -> String {
-    match names.len().checked_sub(MOST_NAMED) {
-        Some(more @ 1..) => format!("{} and {more} more", names[..MOST_NAMED].join(", ")),
-        _ => names.join(", "),
-    }
-}
-
 /// That nothing is to be gained: no file comes near a limit. `None` where nobody said what files do.
 fn nothing_to_gain(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
     let busiest = files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?)));
@@ -237,9 +233,10 @@ fn unknown(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Ve
     }
     let without =
         files.iter().zip(&limits.files).filter(|(_, of)| of.step.as_ref().is_some_and(|step| step.iops.is_none()));
-    let names: Vec<String> = without.map(|(file, _)| name(file)).take(MOST_NAMED).collect();
+    let names: Vec<String> = without.map(|(file, _)| name(file)).collect();
     if !names.is_empty() {
-        all.push(format!("Limits of files so large were not published for this day: {}.", names.join(", ")));
+        let names = listed(&names, MOST_NAMED);
+        all.push(format!("Limits of files so large were not published for this day: {names}."));
     }
     all
 }

@@ -183,6 +183,15 @@ pub fn confidence(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Names in a sentence: the first ones, and how many more there are.
+pub fn listed<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let named: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().checked_sub(most) {
+        Some(more @ 1..) => format!("{} and {more} more", named.join(", ")),
+        _ => named.join(", "),
+    }
+}
+
 /// `1 repetition`, `3 repetitions`.
 pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
