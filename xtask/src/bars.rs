@@ -2,6 +2,7 @@
 //! more than the sources is not run here; the command that does is named.
 
 mod bounds;
+mod planning;
 
 use std::fmt::Write as _;
 
@@ -270,7 +271,7 @@ const BARS: &[Bar] = &[
 
 /// The bars of all files.
 fn all() -> impl Iterator<Item = &'static Bar> {
-    BARS.iter().chain(bounds::BARS)
+    BARS.iter().chain(bounds::BARS).chain(planning::BARS)
 }
 
 /// Prints the bars of a subject or of a name, or all of them. Bars that are missed are told, and are no failure of the command.

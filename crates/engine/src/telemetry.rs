@@ -95,6 +95,12 @@ pub trait Sampler: Send {
         None
     }
 
+    /// I/O of all files that the user may see, of whatever database, in a window by the clock of who counts it: the sizes where the engine has
+    /// them, and no counters for files on a disk of the server's own. `None` where nothing counts by file.
+    fn all_files(&mut self) -> Result<Option<Files>> {
+        Ok(None)
+    }
+
     /// Reads what the engine shows about itself beside counters. Empty where it shows nothing.
     fn views(&mut self) -> Result<Views> {
         Ok(Views::default())

@@ -26,6 +26,17 @@ pub struct DatabaseFile {
     pub read_ms: Option<f64>,
     /// How long a write takes, in ms.
     pub write_ms: Option<f64>,
+    /// How often it was seen near one of its limits.
+    pub at_limit: Option<AtLimit>,
+}
+
+/// Intervals in which a file was at 90 % of a limit or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtLimit {
+    /// So many.
+    pub intervals: u64,
+    /// Of so many; absent where that was not said.
+    pub of: Option<u64>,
 }
 
 /// What is in a file.
@@ -61,6 +72,7 @@ impl DatabaseFile {
             mb_per_s: None,
             read_ms: None,
             write_ms: None,
+            at_limit: None,
         }
     }
 

@@ -4,16 +4,24 @@
 //!
 //! GB and TB are binary here (2^30 and 2^40 bytes), as the publisher's own script counts them.
 
+pub mod activity;
+pub mod advice;
+pub mod demand;
 pub mod file;
 pub mod layout;
 pub mod limits;
 pub mod list;
 pub mod rules;
+mod sheet;
+pub mod sources;
 pub mod statements;
 pub mod storage;
+pub mod waits;
 
-pub use file::{DatabaseFile, FileKind, TEMPDB};
+pub use activity::Activity;
+pub use advice::{Advice, Finding, RULES, Rule};
+pub use demand::Demand;
+pub use file::{AtLimit, DatabaseFile, FileKind, TEMPDB};
 pub use limits::{Broken, FileLimits, Limits, Next};
-pub use list::ListError;
-pub use rules::{Advice, Finding, RULES, Rule};
+pub use sheet::ListError;
 pub use storage::{Step, Storage, StorageError, Wishes};

@@ -1,88 +1,57 @@
 //! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms]`. Columns may
-//! come in any order, and others are passed over. UTF-8, or UTF-16 with a byte-order mark, as Windows programs write it.
+//! come in any order, and others are passed over. The output of the script that the makers of the service published has the same under
+//! other names.
 
-use std::cell::Cell;
 use std::collections::HashSet;
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
 
-use crate::file::{DatabaseFile, FileKind};
+use crate::file::{AtLimit, DatabaseFile, FileKind};
+use crate::sheet::{LONGEST_NAME, ListError, Sheet, line_of, shown, text_of};
 
-/// Columns that a list must have.
-const NEEDED: [&str; 4] = ["database", "file", "type", "size_gb"];
+/// Columns that a list must have, with the names of the published script's.
+const NEEDED: [&[&str]; 4] =
+    [&["database", "DatabaseName"], &["file", "FileLogicalName"], &["type"], &["size_gb", "FileSizeGB"]];
 
 /// Columns of numbers that it may have.
-const OPTIONAL: [&str; 6] = ["used_gb", "growth_gb", "iops", "mb_per_s", "read_ms", "write_ms"];
+const OPTIONAL: [&[&str]; 6] = [
+    &["used_gb"],
+    &["growth_gb"],
+    &["iops", "MaxIOPS"],
+    &["mb_per_s", "MaxThroughputMBPS"],
+    &["read_ms"],
+    &["write_ms"],
+];
+
+/// In how many intervals the script saw a file near a limit.
+const NEAR: [&str; 2] = ["IOPSNearLimitCount", "ThroughputNearLimitCount"];
+
+/// Where the script has the file; its ending says what is in it.
+const PATH: &str = "FilePhysicalName";
 
 /// More files than these are no instance's: the largest may have some thousands.
 const MOST_FILES: usize = 20_000;
-
-/// Signs of a name: the server's own have 128.
-const LONGEST_NAME: usize = 256;
-
-/// No file and no rate is larger: a slip of the pen is.
-const LARGEST: f64 = 1e9;
-
-/// What is wrong with a list.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{problem}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
-pub struct ListError {
-    /// Its line, from 1; absent where it is of the whole list.
-    pub line: Option<u64>,
-    /// What is wrong.
-    pub problem: String,
-}
-
-impl ListError {
-    fn whole(problem: impl Into<String>) -> Self {
-        Self { line: None, problem: problem.into() }
-    }
-
-    fn at(line: u64, problem: impl Into<String>) -> Self {
-        Self { line: Some(line), problem: problem.into() }
-    }
-}
 
 /// Reads a list of files.
 ///
 /// # Errors
 /// The first thing that is wrong, with its line: no header, a missing column, a number that is none, a file that is listed twice.
 pub fn read(bytes: &[u8]) -> Result<Vec<DatabaseFile>, ListError> {
-    let text = text_of(bytes)?;
-    let first = text.lines().next().unwrap_or_default();
-    // Where the comma is the decimal sign, lists have semicolons.
-    let delimiter = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).trim(Trim::All).from_reader(text.as_bytes());
-    let headers = reader.headers().map_err(|error| broken(&error))?.clone();
-    let column = |name: &str| headers.iter().position(|header| header.eq_ignore_ascii_case(name));
-    let missing: Vec<&str> = NEEDED.into_iter().filter(|name| column(name).is_none()).collect();
-    if !missing.is_empty() {
-        let problem = format!("the header has no column {}: it must have {}", missing.join(", "), NEEDED.join(", "));
-        return Err(ListError::at(1, problem));
-    }
-    let mut seen = HashSet::new();
-    if let Some(twice) = headers.iter().find(|header| !header.is_empty() && !seen.insert(header.to_lowercase())) {
-        return Err(ListError::at(
-            1,
-            format!("the header has the column {} twice", twice.chars().take(LONGEST_NAME).collect::<String>()),
-        ));
-    }
+    of_text(&text_of(bytes)?)
+}
+
+pub(crate) fn of_text(text: &str) -> Result<Vec<DatabaseFile>, ListError> {
+    let sheet = Sheet::read(text, MOST_FILES)?;
+    let columns = Columns::of(&sheet)?;
     let mut files: Vec<DatabaseFile> = Vec::new();
     let mut known = HashSet::new();
-    // The decimal sign of a list with semicolons, once a number has shown it.
-    let decimal = Cell::new(None);
-    for record in reader.records() {
-        let record = record.map_err(|error| broken(&error))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let row = Row { record: &record, line, decimal: (delimiter == b';').then_some(&decimal), column: &column };
+    for record in &sheet.rows {
+        let row = Row { record, line: line_of(record), sheet: &sheet, columns: &columns };
         let file = row.file()?;
         if !known.insert((file.database.to_lowercase(), file.name.to_lowercase())) {
-            return Err(ListError::at(line, format!("file '{}' of '{}' is listed twice", file.name, file.database)));
+            return Err(row.wrong(format!("file '{}' of '{}' is listed twice", file.name, file.database)));
         }
         files.push(file);
-        if files.len() > MOST_FILES {
-            return Err(ListError::at(line, format!("it lists more than {MOST_FILES} files")));
-        }
     }
     if files.is_empty() {
         return Err(ListError::whole("it lists no file"));
@@ -90,116 +59,110 @@ pub fn read(bytes: &[u8]) -> Result<Vec<DatabaseFile>, ListError> {
     Ok(files)
 }
 
+/// Where each column is.
+struct Columns {
+    needed: [Option<usize>; 4],
+    optional: [Option<usize>; 6],
+    near: [Option<usize>; 2],
+    path: Option<usize>,
+}
+
+impl Columns {
+    fn of(sheet: &Sheet) -> Result<Self, ListError> {
+        let path = sheet.column(&[PATH]);
+        let needed = NEEDED.map(|names| sheet.column(names));
+        let is_missing =
+            |(names, at): &(&[&str], Option<usize>)| at.is_none() && (path.is_none() || names[0] != "type");
+        let missing: Vec<&str> = NEEDED.into_iter().zip(needed).filter(is_missing).map(|(names, _)| names[0]).collect();
+        if !missing.is_empty() {
+            let all = NEEDED.map(|names| names[0]).join(", ");
+            let is_headless = sheet.headers.iter().any(|header| header.parse::<f64>().is_ok());
+            let advice = if is_headless {
+                "; its first line has numbers: let the program that writes it include column headers"
+            } else {
+                ""
+            };
+            let problem = format!("the header has no column {}: it must have {all}{advice}", missing.join(", "));
+            return Err(ListError::at(1, problem));
+        }
+        let optional = OPTIONAL.map(|names| sheet.column(names));
+        Ok(Self { needed, optional, near: NEAR.map(|name| sheet.column(&[name])), path })
+    }
+}
+
 struct Row<'a> {
     record: &'a StringRecord,
     line: u64,
-    /// Where both signs may stand for it, that which does.
-    decimal: Option<&'a Cell<Option<char>>>,
-    column: &'a dyn Fn(&str) -> Option<usize>,
+    sheet: &'a Sheet,
+    columns: &'a Columns,
 }
 
 impl Row<'_> {
     fn file(&self) -> Result<DatabaseFile, ListError> {
-        let [used_gb, growth_gb, iops, mb_per_s, read_ms, write_ms] = OPTIONAL.map(|name| self.number(name));
-        let size_gb = self.number("size_gb")?.ok_or_else(|| ListError::at(self.line, "size_gb is empty"))?;
+        let [database, file, _, size] = self.columns.needed;
+        let numbers = |at: usize| self.number(self.columns.optional[at], OPTIONAL[at][0]);
+        let size_gb = self.number(size, "size_gb")?.ok_or_else(|| self.wrong("size_gb is empty"))?;
         if size_gb <= 0.0 {
-            return Err(ListError::at(self.line, format!("size_gb {size_gb} is not above 0")));
+            return Err(self.wrong(format!("size_gb {size_gb} is not above 0")));
         }
-        let (used_gb, growth_gb) = (used_gb?, growth_gb?);
+        let used_gb = numbers(0)?;
         if let Some(used) = used_gb.filter(|used| *used > size_gb) {
-            return Err(ListError::at(self.line, format!("used_gb {used} is above size_gb {size_gb}")));
+            return Err(self.wrong(format!("used_gb {used} is above size_gb {size_gb}")));
         }
+        let near = [0, 1].map(|at| self.number(self.columns.near[at], NEAR[at]));
+        let [near_iops, near_rate] = near;
+        let near = near_iops?.into_iter().chain(near_rate?).reduce(f64::max);
         Ok(DatabaseFile {
-            database: self.name("database")?,
-            name: self.name("file")?,
+            database: self.name(database, "database")?,
+            name: self.name(file, "file")?,
             kind: self.kind()?,
             size_gb,
             used_gb,
-            growth_gb,
-            iops: iops?,
-            mb_per_s: mb_per_s?,
-            read_ms: read_ms?,
-            write_ms: write_ms?,
+            growth_gb: numbers(1)?,
+            iops: numbers(2)?,
+            mb_per_s: numbers(3)?,
+            read_ms: numbers(4)?,
+            write_ms: numbers(5)?,
+            at_limit: near.map(|intervals| AtLimit { intervals: intervals as u64, of: None }),
         })
     }
 
-    fn text(&self, name: &str) -> &str {
-        (self.column)(name).and_then(|at| self.record.get(at)).unwrap_or_default()
+    fn wrong(&self, problem: impl Into<String>) -> ListError {
+        ListError::at(self.line, problem)
     }
 
-    fn name(&self, column: &str) -> Result<String, ListError> {
-        let name = self.text(column);
+    fn text(&self, column: Option<usize>) -> &str {
+        column.and_then(|at| self.record.get(at)).unwrap_or_default()
+    }
+
+    fn name(&self, at: Option<usize>, column: &str) -> Result<String, ListError> {
+        let name = self.text(at);
         if name.is_empty() {
-            return Err(ListError::at(self.line, format!("{column} is empty")));
+            return Err(self.wrong(format!("{column} is empty")));
         }
         if name.chars().count() > LONGEST_NAME {
-            return Err(ListError::at(self.line, format!("{column} has more than {LONGEST_NAME} characters")));
+            return Err(self.wrong(format!("{column} has more than {LONGEST_NAME} characters")));
         }
         Ok(name.to_owned())
     }
 
-    /// The word of this list, and those of the engine's own views.
+    /// The word of this list, and those of the engine's own views; else what the file's ending says.
     fn kind(&self) -> Result<FileKind, ListError> {
-        match self.text("type").to_ascii_lowercase().as_str() {
+        let [.., kind, _] = self.columns.needed;
+        if kind.is_none() {
+            let path = self.text(self.columns.path).to_ascii_lowercase();
+            let is_log = path.rsplit_once('.').is_some_and(|(_, ending)| ending == "ldf");
+            return Ok(if is_log { FileKind::Log } else { FileKind::Data });
+        }
+        match self.text(kind).to_ascii_lowercase().as_str() {
             "data" | "rows" => Ok(FileKind::Data),
             "log" => Ok(FileKind::Log),
-            other => Err(ListError::at(
-                self.line,
-                format!("type '{}' is neither data nor log", other.chars().take(LONGEST_NAME).collect::<String>()),
-            )),
+            other => Err(self.wrong(format!("type '{}' is neither data nor log", shown(other)))),
         }
     }
 
-    /// A number that is not below 0; `None` where the column or its value is missing.
-    fn number(&self, name: &str) -> Result<Option<f64>, ListError> {
-        let text = self.text(name);
-        if text.is_empty() || text.eq_ignore_ascii_case("null") {
-            return Ok(None);
-        }
-        let shown: String = text.chars().take(LONGEST_NAME).collect();
-        if let (Some(decimal), Some(sign)) = (self.decimal, text.chars().find(|c| matches!(c, ',' | '.'))) {
-            if decimal.get().is_some_and(|other| other != sign) {
-                let problem = format!("{name} '{shown}' has another decimal sign than the numbers before it");
-                return Err(ListError::at(self.line, problem));
-            }
-            decimal.set(Some(sign));
-        }
-        let plain = if self.decimal.is_some() { text.replace(',', ".") } else { text.to_owned() };
-        let number: f64 =
-            plain.parse().map_err(|_| ListError::at(self.line, format!("{name} '{shown}' is no number")))?;
-        if !(0.0..=LARGEST).contains(&number) {
-            return Err(ListError::at(self.line, format!("{name} {shown} is not from 0 to {LARGEST}")));
-        }
-        Ok(Some(number))
-    }
-}
-
-fn broken(error: &csv::Error) -> ListError {
-    let line = error.position().map(csv::Position::line);
-    let problem = match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("it has {len} values, and the header {expected_len}; a value with a comma needs quotes")
-        }
-        _ => format!("it can't be read as CSV: {error}"),
-    };
-    ListError { line, problem }
-}
-
-/// The text of a file, without its byte-order mark.
-fn text_of(bytes: &[u8]) -> Result<String, ListError> {
-    let wide = |pairs: &[u8], of: fn([u8; 2]) -> u16| {
-        let (pairs, rest) = pairs.as_chunks::<2>();
-        let units: Vec<u16> = pairs.iter().map(|pair| of(*pair)).collect();
-        let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
-        text.ok_or_else(|| ListError::whole("its byte-order mark says UTF-16, and it is none"))
-    };
-    match bytes {
-        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
-        [0xef, 0xbb, 0xbf, rest @ ..] | rest => {
-            let text = String::from_utf8(rest.to_vec());
-            text.map_err(|_| ListError::whole("it is neither UTF-8 nor UTF-16 with a byte-order mark"))
-        }
+    fn number(&self, column: Option<usize>, name: &str) -> Result<Option<f64>, ListError> {
+        self.sheet.number(self.text(column)).map_err(|problem| self.wrong(format!("{name} {problem}")))
     }
 }
 
@@ -234,6 +197,24 @@ mod tests {
         assert!(read(b"\xe9,file").unwrap_err().problem.contains("neither UTF-8"));
     }
 
+    /// As the management studio saves the grid of the published script.
+    #[test]
+    fn the_published_scripts_output_is_a_list() {
+        let text = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,BlobSizeGB,IOPSLimit,MaxIOPS,IOPSNearLimitCount,\
+                    ThroughputLimitMBPS,MaxThroughputMBPS,ThroughputNearLimitCount\n\
+                    shop,data_0,https://x.blob.core.windows.net/a/data_0.mdf,150.0000,513,2300,2288.51,7,150,31.20,0\n\
+                    shop,log,https://x.blob.core.windows.net/a/log.LDF,8.5000,129,500,20.00,0,100,99.10,11\n";
+        for text in [text.to_owned(), text.replace(',', "\t")] {
+            let files = read(text.as_bytes()).unwrap();
+            assert_eq!((files[0].kind, files[0].size_gb, files[0].iops), (FileKind::Data, 150.0, Some(2288.51)));
+            assert_eq!(files[0].at_limit, Some(AtLimit { intervals: 7, of: None }));
+            assert_eq!((files[1].kind, files[1].mb_per_s), (FileKind::Log, Some(99.1)));
+            assert_eq!(files[1].at_limit, Some(AtLimit { intervals: 11, of: None }));
+        }
+        let (_, rows) = text.split_once('\n').unwrap();
+        assert!(said(rows).ends_with("let the program that writes it include column headers"), "{}", said(rows));
+    }
+
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         let row = |row: &str| said(&format!("{HEADER}shop,a,data,1,,\n{row}\n"));
@@ -259,8 +240,8 @@ mod tests {
             "line 1: the header has the column FILE twice"
         );
         let both = "database;file;type;size_gb;used_gb\na;b;data;1.500;1,5\n";
-        assert_eq!(said(both), "line 2: size_gb '1.500' has another decimal sign than the numbers before it");
+        assert_eq!(said(both), "line 2: used_gb '1,5' has another decimal sign than the numbers before it");
         let many: Vec<String> = (0..20_001).map(|number| format!("a,{number},data,1,,")).collect();
-        assert_eq!(said(&format!("{HEADER}{}\n", many.join("\n"))), "line 20002: it lists more than 20000 files");
+        assert_eq!(said(&format!("{HEADER}{}\n", many.join("\n"))), "line 20002: it has more than 20000 rows");
     }
 }

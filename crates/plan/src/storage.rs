@@ -141,6 +141,18 @@ impl<'a> Storage<'a> {
         self.tier.blobs_tib.map(|tib| tib * GB_OF_TB)
     }
 
+    /// From which size on a read or write counts as several; where nobody published it, each counts as one.
+    pub fn unit_bytes(&self) -> u64 {
+        self.files.levels.iter().find_map(|level| level.io_unit_bytes).unwrap_or(u64::MAX)
+    }
+
+    /// The smallest step that has so much, and the smallest size in whole GB with it.
+    pub fn carries(&self, iops: f64, mb_per_s: f64) -> Option<(&Step, f64)> {
+        let has = |limit: Option<f64>, wanted: f64| limit.is_some_and(|limit| limit >= wanted);
+        let step = self.steps.iter().find(|step| has(step.iops, iops) && has(step.mb_per_s, mb_per_s))?;
+        Some((step, self.begins_gb(step)))
+    }
+
     /// The step of a file of this size; `None` if no blob holds it.
     pub fn step(&self, size_gb: f64) -> Option<&Step> {
         self.steps.iter().find(|step| size_gb <= step.blob_gb)

@@ -5,7 +5,7 @@
 
 use plimsoll_catalog::{Catalog, Date};
 use plimsoll_plan::limits::limits;
-use plimsoll_plan::rules::advise;
+use plimsoll_plan::rules::{Observed, advise};
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, RULES, Storage, Wishes};
 
 const DAY: Date = Date { year: 2018, month: 12, day: 18 };
@@ -25,7 +25,7 @@ fn log(size_gb: f64, iops: f64) -> DatabaseFile {
 fn advice(files: &[DatabaseFile], space_gb: Option<f64>) -> Vec<Advice> {
     let wishes = Wishes { day: Some(DAY), vcores: None, space_gb };
     let storage = Storage::on(Catalog::builtin().unwrap(), wishes).unwrap();
-    advise(files, &storage, &limits(files, &storage))
+    advise(files, &storage, &limits(files, &storage), &Observed::default())
 }
 
 fn ids(files: &[DatabaseFile], space_gb: Option<f64>) -> Vec<&'static str> {

@@ -54,6 +54,11 @@ pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {
     })
 }
 
+/// Whether a text that may be a file's name is a URL of a database.
+pub fn names_one(text: &str) -> bool {
+    text.contains("://") || Target::parse(text).is_ok_and(|target| engine_of(&target).is_ok())
+}
+
 /// Reads a target's URL and warns of a password in it.
 pub fn parse(url: &str, printer: &Printer) -> Result<Target, Failure> {
     let target = Target::parse(url)?;

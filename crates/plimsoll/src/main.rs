@@ -61,7 +61,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Run(options) => commands::run::run(&options, &settings, printer),
         Command::Disk(options) => commands::disk::disk(&options, &settings, printer),
         Command::Simulate(options) => commands::simulate::simulate(&options, &settings, printer),
-        Command::Plan(Plan { what: PlanWhat::Mi(options) }) => commands::plan::mi(&options, printer),
+        Command::Plan(Plan { what: PlanWhat::Mi(options) }) => commands::plan::mi(&options, &settings, printer),
         Command::Tests(options) => commands::definitions::tests(&options, printer),
         Command::Runs(options) => commands::runs::runs(&options, &settings, printer),
         Command::Show(options) => commands::runs::show(&options, &settings, printer),

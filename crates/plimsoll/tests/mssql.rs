@@ -6,9 +6,13 @@
 mod common;
 
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use common::{Said, Scene};
-use plimsoll_testbed::tds::{Datum, Encryption, Identity, Outcome, Refusal, Reply, Request, TdsServer, answers};
+use plimsoll_testbed::tds::{
+    Column, Datum, Encryption, Identity, Kind, Outcome, Refusal, Reply, Request, TdsServer, answers,
+};
 
 const PLANTED: &str = "planted-pa55word";
 
@@ -263,4 +267,75 @@ fn the_memory_test_ends_before_it_loads_where_sizes_are_not_seen() {
     let said = common::said(&scene.command(&words).env("PLIMSOLL_PASSWORD", PLANTED).output().unwrap());
     failed(&scene, &said, 2, &["memory needs sizes of tables", "every user of SQL Server sees it"]);
     assert!(!server.requests().iter().any(|request| matches!(request, Request::Bulk(_))));
+}
+
+/// What files of an instance do while it is sampled: by the server's clock each look is 150 ms behind the one before, whatever ours says.
+#[test]
+fn a_live_instance_is_sampled_and_planned() {
+    let looks = Arc::new(AtomicI64::new(0));
+    let seen = Arc::clone(&looks);
+    let server = TdsServer::builder().start(move |request, _| {
+        let sql = request.sql();
+        if sql.contains("SERVERPROPERTY") {
+            let words = ["12.0.2000.8", "SQL Azure"].map(Datum::from);
+            let rest = ["Microsoft SQL Azure (RTM) - 12.0.2000.8", "H1", "master"].map(Datum::from);
+            return answers::one(words.into_iter().chain([Datum::from(8)]).chain(rest).collect());
+        }
+        if !sql.contains("v.database_id AS int") {
+            return answers::usual(request);
+        }
+        let number = seen.fetch_add(1, Ordering::SeqCst);
+        let file = |database: &str, id: i64, name: &str, log: i64, ios: i64, gb: i64| -> Vec<Datum> {
+            let counts = [log, ios * number, ios * number * 8_192, ios * number * 3, 0, 0, 0].map(Datum::from);
+            let path = format!("https://x.blob.core.windows.net/a/{name}");
+            let place = [database, path.as_str(), name].map(Datum::from);
+            let rest = [1_000 + 150 * number, gb << 17, id].map(Datum::from);
+            [vec![Datum::from(name)], counts.into(), place.into(), rest.into()].concat()
+        };
+        let rows = vec![
+            file("shop", 5, "rows", 0, 72, 100),
+            file("shop", 5, "log", 1, 3, 40),
+            file("tempdb", 2, "tempdev", 0, 9_000, 30),
+        ];
+        let kinds = rows[0].iter().map(|value| match value {
+            Datum::Integer(_) => Kind::IntegerNull(8),
+            _ => Kind::NVarChar(Some(800)),
+        });
+        Reply::rows(kinds.map(|kind| Column::new("", kind)).collect(), rows)
+    });
+    let server = server.unwrap();
+    let scene = Scene::new();
+    let target = format!("mssql://ann@localhost:{}/master?encrypt=false", server.port());
+    let plan = |more: &[&str]| {
+        let words =
+            ["plan", "mi", "--files", &target, "--date", "2018-12-18", "--sample", "500ms", "--interval", "100ms"];
+        common::said(&scene.command(&[&words[..], more].concat()).env("PLIMSOLL_PASSWORD", PLANTED).output().unwrap())
+    };
+    let said = plan(&["--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let plan_of = said.json().remove(0);
+    let rows = &plan_of["files"][0];
+    assert_eq!((rows["highest_iops"].as_f64(), rows["read_ms"].as_f64()), (Some(480.0), Some(3.0)), "{rows}");
+    // How many looks there are is up to the machine; each is 96 % of 500.
+    let intervals = rows["intervals"].as_u64();
+    assert!(intervals >= Some(1) && rows["intervals_at_limit"].as_u64() == intervals, "{rows}");
+    assert_eq!(rows["series"]["iops"].as_array().map(|all| all.len() as u64), intervals);
+    assert!(
+        plan_of["files"][2].get("highest_iops").is_none(),
+        "tempdb is on a disk of its own: {}",
+        plan_of["files"][2]
+    );
+    assert_eq!(plan_of["instance"]["file_gb"].as_f64(), Some(170.0));
+    let text = plan(&["--full", "--html", "plan.html"]);
+    assert_eq!(text.code, 0, "{text:#?}");
+    for words in [
+        "shop.rows uses 96.0 % of its IOPS: with 129 GB it would have 1,100 IOPS",
+        "what was seen of shop.rows is the least",
+        "Sampled on",
+    ] {
+        assert!(text.out.contains(words), "'{words}' is missing: {text:#?}");
+    }
+    assert!(std::fs::read_to_string(scene.path("plan.html")).unwrap().contains("How much of its limit each file used"));
+    assert!(!format!("{said:?}{text:?}").contains(PLANTED));
+    assert!(server.server_errors().is_empty(), "{:?}", server.server_errors());
 }

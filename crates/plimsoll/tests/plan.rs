@@ -23,7 +23,7 @@ fn scripts_get_the_limits_of_each_file_and_whether_all_fit() {
     let plan = said.json().remove(0);
     let expected = serde_json::json!({
         "database": "shop", "file": "data1", "type": "data", "size_gb": 150.0, "blob_gb": 256.0, "tier": "P15", "iops": 1100.0,
-        "mb_per_s": 125.0, "same_limits_gb": 106.0,
+        "mb_per_s": 125.0, "highest_iops": 1080.0, "highest_mb_per_s": 60.0, "same_limits_gb": 106.0,
         "next": { "size_gb": 257.0, "blob_gb": 512.0, "tier": "P20", "iops": 2300.0, "mb_per_s": 150.0 }
     });
     assert_eq!(plan["files"][0], expected);
@@ -150,5 +150,84 @@ fn what_is_wrong_is_named_with_its_place() {
     ] {
         let words_of = if more[0] == "--files" { vec!["plan", "mi"] } else { files.to_vec() };
         scene.say(&[&words_of[..], &more[..]].concat()).failed(2, &[words]);
+    }
+}
+
+const SCRIPT: &str = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,BlobSizeGB,IOPSLimit,MaxIOPS,IOPSNearLimitCount,\
+                      ThroughputLimitMBPS,MaxThroughputMBPS,ThroughputNearLimitCount\n\
+                      shop,data_0,https://x.blob.core.windows.net/a/data_0.mdf,100.0000,129,500,498.51,7,100,31.20,0\n\
+                      shop,log,https://x.blob.core.windows.net/a/log.ldf,8.5000,129,500,20.00,0,100,12.10,0\n";
+
+#[test]
+fn the_published_scripts_output_and_the_waits_of_an_instance_say_what_holds_it_back() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("script.csv"), SCRIPT).unwrap();
+    let waits = "wait_type,waiting_tasks_count,wait_time_ms\nPAGEIOLATCH_SH,9,73000\nWRITELOG,9,20000\nLCK_M_X,1,7000\nLAZYWRITER_SLEEP,1,9e9\n";
+    std::fs::write(scene.path("waits.csv"), waits).unwrap();
+    let words = ["plan", "mi", "--files", "script.csv", "--waits", "waits.csv", "--space", "8TB", "--cpu", "95%"];
+    let said = scene.say(&[&words[..], &["--json"]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let plan = said.json().remove(0);
+    let rules: Vec<&str> = plan["advice"].as_array().unwrap().iter().map(|one| one["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["cpu-first", "waits-for-data", "file-at-limit"]);
+    assert_eq!(
+        (plan["waits"]["data_percent"].as_f64(), plan["files"][0]["intervals_at_limit"].as_u64()),
+        (Some(73.0), Some(7))
+    );
+    assert_eq!((plan["files"][1]["type"].as_str(), plan["cpu_percent"].as_f64()), (Some("log"), Some(95.0)));
+    let text = scene.say(&words);
+    assert!(text.out.contains("Sessions wait for pages of data files, in 73.0 % of their waits"), "{text:#?}");
+    assert!(text.out.contains("CPU holds it back, with 95.0 % in use"), "{text:#?}");
+    scene.say(&["plan", "mi", "--files", "script.csv", "--cpu", "101%"]).failed(2, &["--cpu 101% is no percentage"]);
+    std::fs::write(scene.path("none.csv"), "wait_type,wait_time_ms\nLAZYWRITER_SLEEP,1\n").unwrap();
+    let none = scene.say(&["plan", "mi", "--files", "script.csv", "--waits", "none.csv"]);
+    none.failed(2, &["nobody waited for anything", "sys.dm_os_wait_stats"]);
+    let over = scene.say(&["plan", "mi", "--files", "script.csv", "--waits", "waits.csv", "--html", "./waits.csv"]);
+    over.failed(2, &["would be written over what is read"]);
+}
+
+#[test]
+fn what_disks_of_a_machine_did_says_which_file_carries_it() {
+    let scene = Scene::new();
+    let head = "Device   r/s  rkB/s  r_await  w/s  wkB/s  w_await  %util\n";
+    let report = |reads: u32, wait: f64| {
+        format!("{head}sda  {reads}.00  {}.00  2.00  10.00  80.00  {wait:.2}  50.00\n\n", reads * 8)
+    };
+    std::fs::write(scene.path("iostat.txt"), report(9, 1.0) + &report(1600, 2.0) + &report(200, 2.0)).unwrap();
+    let words = ["plan", "mi", "--files", "iostat.txt", "--date", "2018-12-18"];
+    let said = scene.say(&[&words[..], &["--json"]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let plan = said.json().remove(0);
+    let disk = &plan["disks"][0];
+    assert_eq!((disk["highest_iops"].as_f64(), disk["intervals"].as_u64()), (Some(1610.0), Some(2)), "{disk}");
+    // A quarter above 1,610 is 2,012.5, and P20 has 2,300.
+    assert_eq!(
+        (disk["carried_by"]["size_gb"].as_f64(), disk["carried_by"]["tier"].as_str()),
+        (Some(257.0), Some("P20"))
+    );
+    let more = scene.say(&[&words[..], &["--headroom", "50%", "--html", "disks.html"]].concat());
+    assert!(more.out.contains("sda did 1,610 IOPS") && more.out.contains("a file of 513 GB carries that"), "{more:#?}");
+    assert!(std::fs::read_to_string(scene.path("disks.html")).unwrap().contains("<svg"));
+    std::fs::write(scene.path("slow.txt"), report(9, 1.0) + &report(99_000, 30.0)).unwrap();
+    let slow = scene.say(&["plan", "mi", "--files", "slow.txt"]);
+    assert!(
+        slow.out.contains("no single file is known to carry that")
+            && slow.out.contains("may have been at its own limit"),
+        "{slow:#?}"
+    );
+    scene.say(&[&words[..], &["--layouts"]].concat()).failed(2, &["no files with sizes"]);
+    scene.say(&[&words[..], &["--sample", "30s"]].concat()).failed(2, &["are for a live server"]);
+    std::fs::write(scene.path("once.txt"), report(9, 1.0)).unwrap();
+    scene.say(&["plan", "mi", "--files", "once.txt"]).failed(2, &["iostat -x 1 30"]);
+}
+
+#[test]
+fn what_can_not_be_sampled_says_so() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("x.db"), "").unwrap();
+    scene.say(&["plan", "mi", "--files", "sqlite:x.db"]).failed(2, &["shows no counters by file"]);
+    scene.say(&["plan", "mi", "--files", "nosuch://h/d"]).failed(2, &["no engine has the scheme"]);
+    for (option, value) in [("--sample", "1ms"), ("--sample", "2days"), ("--interval", "10ms"), ("--interval", "1h")] {
+        scene.say(&["plan", "mi", "--files", "mssql://a@h/d", option, value]).failed(2, &[option]);
     }
 }

@@ -11,7 +11,6 @@ mod limit;
 mod machine;
 
 pub use group::GroupDelta;
-pub use interval::seconds_between;
 pub use limit::{Limit, Limited, Scope};
 pub use machine::{CpuDelta, DiskDelta, InterfaceDelta};
 

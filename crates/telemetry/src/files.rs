@@ -2,9 +2,8 @@
 //! 5.5). The limits are those of its size at the end of each interval, since a file that grows over a bound may do more from then on.
 
 use plimsoll_catalog::Catalog;
-use plimsoll_measurement::{Ceiling, FileLimit, FileRow, FileUse, Files, Moment};
+use plimsoll_measurement::{Ceiling, FileGrowth, FileLimit, FileRow, FileUse, Files, Moment};
 
-use crate::deltas::seconds_between;
 use crate::look::Look;
 
 const MB: f64 = (1 << 20) as f64;
@@ -62,18 +61,13 @@ struct Done {
 
 /// `None` where a reading is missing, or a counter went backwards.
 fn done(file: &FileRow, before: &Files, after: &Files) -> Option<Done> {
-    let find =
-        |files: &'_ Files| files.rows.iter().find(|row| (&row.name, row.kind) == (&file.name, file.kind)).cloned();
+    let find = |files: &'_ Files| files.rows.iter().find(|row| row.is_same(file)).cloned();
     let (old, new) = (find(before)?, find(after)?);
-    let grown = |of: [fn(&FileRow) -> Option<u64>; 2]| {
-        // A log may be written only.
-        let sum = |row: &FileRow| of.iter().filter_map(|of| of(row)).reduce(u64::saturating_add);
-        Some(sum(&new)?.checked_sub(sum(&old)?)? as f64)
-    };
-    let seconds = seconds_between(before.window, after.window)?;
+    let growth = FileGrowth::between(&old, &new)?;
+    let seconds = before.window.seconds_until(after.window)?;
     Some(Done {
-        iops: grown([|row| row.reads, |row| row.writes])? / seconds,
-        mb_per_second: grown([|row| row.read_bytes, |row| row.write_bytes])? / seconds / MB,
+        iops: growth.ios()? as f64 / seconds,
+        mb_per_second: growth.bytes()? as f64 / seconds / MB,
         limits: Limits::of(&new)?,
     })
 }

@@ -2,7 +2,7 @@
 //! from 0 (reference, A8), as an engine lists a wait or a file only once there was something to count. What was there and went
 //! backwards has lost something in between, so that nothing is known of it; it is left out, and [`Growth::got_less`] names it.
 
-use plimsoll_measurement::{FileDelta, FileRow, Name, WaitDelta, WaitRow};
+use plimsoll_measurement::{FileDelta, FileGrowth, FileRow, Name, WaitDelta, WaitRow};
 
 const MB: f64 = (1 << 20) as f64;
 
@@ -72,19 +72,21 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
 pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &str) -> Growth<FileDelta> {
     let mut growth = Growth::default();
     for row in after {
-        let old = before.iter().find(|old| is_same(old, row));
+        let old = before.iter().find(|old| old.is_same(row));
         let file = row.name.replace(run, "run");
-        let Some(grown) = Grown::of(old, row) else {
+        // Of a file that wasn't there all counters were 0.
+        let grown = old.map_or_else(|| Some(FileGrowth::from_zero(row)), |old| FileGrowth::between(old, row));
+        let Some(grown) = grown else {
             growth.got_less.push(file);
             continue;
         };
         let had = |old: &FileRow| [old.reads, old.writes].iter().flatten().any(|count| *count > 0);
         growth.went_on += usize::from(old.is_some_and(had));
-        if grown.counts.iter().flatten().any(|count| *count > 0) {
+        if grown.ios().is_some_and(|ios| ios > 0) || grown.bytes().is_some_and(|bytes| bytes > 0) {
             growth.rows.push(FileDelta {
                 database: row.database.clone(),
                 path: row.path.as_ref().map(|path| path.replace(run, "run")),
-                ..grown.delta(file, elapsed_seconds)
+                ..delta(&grown, file, elapsed_seconds)
             });
         }
     }
@@ -92,67 +94,22 @@ pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &
     growth
 }
 
-/// Whether two looks are at the same file: by what a new name doesn't change, where the engine has that.
-fn is_same(old: &FileRow, new: &FileRow) -> bool {
-    match (&old.handle, &new.handle) {
-        (Some(old), Some(new)) => old == new,
-        _ => old.name == new.name && old.kind == new.kind && old.database == new.database,
-    }
-}
-
-/// Growth of a file's counters; what is unknown on a side is so between them.
-struct Grown {
-    /// Reads, writes, their bytes.
-    counts: [Option<u64>; 4],
-    /// Times that reads and writes took, in seconds.
-    stalls: [Option<f64>; 2],
-}
-
-impl Grown {
-    /// `None` if a counter went backwards. Of a file that wasn't there all counters were 0.
-    fn of(old: Option<&FileRow>, new: &FileRow) -> Option<Self> {
-        let counts = |row: &FileRow| [row.reads, row.writes, row.read_bytes, row.write_bytes];
-        let stalls = |row: &FileRow| [row.read_stall_seconds, row.write_stall_seconds];
-        let mut grown = Self { counts: counts(new), stalls: stalls(new) };
-        let Some(old) = old else { return Some(grown) };
-        for (new, old) in grown.counts.iter_mut().zip(counts(old)) {
-            *new = match new.zip(old) {
-                Some((new, old)) => Some(new.checked_sub(old)?),
-                None => None,
-            };
-        }
-        for (new, old) in grown.stalls.iter_mut().zip(stalls(old)) {
-            *new = match new.zip(old) {
-                Some((new, old)) => Some(Some(new - old).filter(|growth| *growth >= 0.0)?),
-                None => None,
-            };
-        }
-        Some(grown)
-    }
-
-    fn delta(&self, file: String, elapsed_seconds: f64) -> FileDelta {
-        let ([reads, writes, read_bytes, write_bytes], [read_stall, write_stall]) = (self.counts, self.stalls);
-        let each_ms = |stall: Option<f64>, count: Option<u64>| {
-            let (stall, count) = (stall?, count.filter(|count| *count > 0)?);
-            Some(1e3 * stall / count as f64)
-        };
-        let rate = |bytes: Option<u64>| {
-            bytes.filter(|_| elapsed_seconds > 0.0).map(|bytes| bytes as f64 / MB / elapsed_seconds)
-        };
-        FileDelta {
-            file,
-            reads,
-            writes,
-            read_bytes,
-            write_bytes,
-            read_stall_seconds: read_stall,
-            write_stall_seconds: write_stall,
-            read_mb_per_second: rate(read_bytes),
-            write_mb_per_second: rate(write_bytes),
-            read_latency_ms: each_ms(read_stall, reads),
-            write_latency_ms: each_ms(write_stall, writes),
-            ..FileDelta::default()
-        }
+fn delta(grown: &FileGrowth, file: String, elapsed_seconds: f64) -> FileDelta {
+    let rate =
+        |bytes: Option<u64>| bytes.filter(|_| elapsed_seconds > 0.0).map(|bytes| bytes as f64 / MB / elapsed_seconds);
+    FileDelta {
+        file,
+        reads: grown.reads,
+        writes: grown.writes,
+        read_bytes: grown.read_bytes,
+        write_bytes: grown.write_bytes,
+        read_stall_seconds: grown.read_stall_seconds,
+        write_stall_seconds: grown.write_stall_seconds,
+        read_mb_per_second: rate(grown.read_bytes),
+        write_mb_per_second: rate(grown.write_bytes),
+        read_latency_ms: grown.read_ms(),
+        write_latency_ms: grown.write_ms(),
+        ..FileDelta::default()
     }
 }
 

@@ -21,6 +21,12 @@ const OWN_DATABASE: usize = 11;
 const DATABASE: usize = 8;
 const PATH: usize = 9;
 const IDENTITY: usize = 10;
+/// Columns of the server's time, of a file's pages and of its database, in the same.
+const SAMPLED_AT: usize = 11;
+const PAGES_ANYWHERE: usize = 12;
+const DATABASE_ID: usize = 13;
+/// Databases whose files are on the instance's own disk: `tempdb`, and those that a managed instance has for itself (reference, 5.5).
+const LOCAL: [i64; 5] = [2, 32760, 32761, 32762, 32763];
 /// Columns of parts of a wait's time.
 const SIGNAL: usize = 3;
 const LONGEST: usize = 4;
@@ -157,6 +163,25 @@ fn file_row(file: File) -> FileRow {
 fn file_anywhere(row: &Row) -> Option<FileRow> {
     let [database, path, handle] = [DATABASE, PATH, IDENTITY].map(|column| text_of(row, column));
     Some(FileRow { database, path, handle, ..file_row(File::of(row)?) })
+}
+
+/// The same with its size, and without its counts if it is on the instance's own disk. A file that is a blob has an URL for a path.
+fn file_with_size(row: &Row) -> Option<FileRow> {
+    let pages = whole(row, PAGES_ANYWHERE).and_then(|pages| u64::try_from(pages).ok());
+    let mut file = FileRow { size_bytes: pages.map(|pages| pages.saturating_mul(PAGE_BYTES)), ..file_anywhere(row)? };
+    let is_blob = file.path.as_ref().is_some_and(|path| path.starts_with("http"));
+    file.limit = is_blob.then_some(FileLimit::BySize(BLOBS));
+    if !whole(row, DATABASE_ID).is_some_and(|id| LOCAL.contains(&id)) {
+        return Some(file);
+    }
+    let FileRow { name, database, path, handle, kind, size_bytes, .. } = file;
+    Some(FileRow { name, database, path, handle, kind, size_bytes, ..FileRow::default() })
+}
+
+/// Files of all databases, with the newest of the server's times at which they were counted.
+pub(super) fn all_files(rows: &[Row]) -> Option<(Vec<FileRow>, i64)> {
+    let sampled_at = rows.iter().filter_map(|row| whole(row, SAMPLED_AT)).max()?;
+    Some((rows.iter().filter_map(file_with_size).collect(), sampled_at))
 }
 
 /// A row of waits; `None` for those of the server's own threads for work.

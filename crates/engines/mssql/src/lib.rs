@@ -38,6 +38,8 @@ mod waits;
 mod wire;
 mod workspace;
 
+pub use waits::class_of as class_of_wait;
+
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;

@@ -256,6 +256,15 @@ impl Sampler for ServerSampler {
         self.last_files.take()
     }
 
+    fn all_files(&mut self) -> Result<Option<Files>> {
+        if !self.abilities.has(Ability::SeeFiles) || matches!(self.product, Product::Database) {
+            return Ok(None);
+        }
+        let Some((rows, window)) = self.rows(sql::ALL_FILES)? else { return Ok(None) };
+        let found = counters::all_files(&rows);
+        Ok(found.map(|(rows, sampled_at)| Files { rows, window: self.server_time.window(sampled_at, window) }))
+    }
+
     /// Files, waits of all, and the use of resources over finished intervals.
     fn views(&mut self) -> Result<Views> {
         let (clock, abilities, text) = (Arc::clone(&self.connector.clock), self.abilities, self.waits_text());

@@ -28,7 +28,7 @@ static WHOLE: LazyLock<HashMap<&str, WaitClass>> =
     LazyLock::new(|| NAMES.iter().copied().filter(|(name, _)| !name.ends_with('%')).collect());
 
 /// What a wait is for. A whole name goes before a beginning.
-pub(super) fn class_of(wait: &str) -> WaitClass {
+pub fn class_of(wait: &str) -> WaitClass {
     let begins = |name: &str| name.strip_suffix('%').is_some_and(|beginning| wait.starts_with(beginning));
     let by_beginning = || NAMES.iter().find(|(name, _)| begins(name)).map(|(_, class)| *class);
     WHOLE.get(wait).copied().or_else(by_beginning).unwrap_or(WaitClass::Other)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Error, Result, Sampler};
-use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitClass, WaitRow, Window};
+use plimsoll_measurement::{Counter, FileRow, Files, Reading, Views, WaitClass, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::{Connection, Rows};
@@ -289,6 +289,15 @@ impl Sampler for ServerSampler {
 
     fn seen(&mut self) -> Vec<(String, f64)> {
         std::mem::take(&mut self.seen)
+    }
+
+    fn all_files(&mut self) -> Result<Option<Files>> {
+        self.connected()?;
+        if !self.sees_files {
+            return Ok(None);
+        }
+        let files = self.rows(text("files by name"))?;
+        Ok(files.map(|(rows, window)| Files { rows: rows.iter().filter_map(|row| file_row(row)).collect(), window }))
     }
 
     /// Files and waits by the Performance Schema; without it, what the status has of the log.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::Access;
+
 #[derive(Debug, Args)]
 pub struct Plan {
     /// For which service.
@@ -23,14 +25,31 @@ Examples:
   plimsoll plan mi --files files.csv --space 8TB           what each file has, and whether they fit
   plimsoll plan mi --files files.csv --date 2018-12-18     by the limits of a day
   plimsoll plan mi --files files.csv --layouts             which files would carry it with room to spare
+  plimsoll plan mi --files mssql://ann@host/master         what the files of a live instance do, 30 s long
+  plimsoll plan mi --files perfmon.csv                     which files would carry what disks of a machine do
   plimsoll plan mi --vcores 8 --date 2026-09-01            what was published of such an instance
 
-The list is CSV with a header: database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms], with type data or log.
-IOPS and MB/s are those at the busiest time. GB and TB are binary. Nothing is measured or changed. docs/PLAN.md has the rules.")]
+A list is CSV with a header: database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms], with type data or log.
+IOPS and MB/s are those at the busiest time. Also read are the output of the published script for Managed Instance, CSV of PerfMon
+(typeperf, relog), and 'iostat -x' as text or JSON. GB and TB are binary. Nothing is changed. docs/PLAN.md has the rules.")]
 pub struct PlanMi {
-    /// List of the files of all databases, those of tempdb among them. - is standard input.
-    #[arg(long, value_name = "FILE.csv")]
-    pub files: Option<PathBuf>,
+    /// List of the files of all databases, those of tempdb among them; - is standard input. Or a live instance, which is sampled.
+    #[arg(long, value_name = "FILE|URL")]
+    pub files: Option<String>,
+    /// How long a live instance is sampled [default: 30s].
+    #[arg(long, value_name = "TIME", requires = "files")]
+    pub sample: Option<String>,
+    /// From one look at a live instance to the next, at least 100ms [default: 1s].
+    #[arg(long, value_name = "TIME", requires = "files")]
+    pub interval: Option<String>,
+    #[command(flatten)]
+    pub access: Access,
+    /// CSV with wait_type and wait_time_ms of sys.dm_os_wait_stats: what sessions wait for is part of the advice.
+    #[arg(long, value_name = "FILE.csv", requires = "files")]
+    pub waits: Option<PathBuf>,
+    /// How much CPU of the instance is used: 46%.
+    #[arg(long, value_name = "PERCENT", requires = "files")]
+    pub cpu: Option<String>,
     /// Day whose limits count [default: the newest that are known].
     #[arg(long, value_name = "DATE")]
     pub date: Option<String>,

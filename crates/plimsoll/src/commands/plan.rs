@@ -1,32 +1,42 @@
 //! `plimsoll plan`: on which storage files belong, by published limits.
 
+mod json;
+mod sample;
+
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use plimsoll_catalog::{Catalog, Date};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
-use plimsoll_plan::layout::{self, Layout, Need, Rules};
+use plimsoll_plan::layout::{self, Rules};
 use plimsoll_plan::limits::limits;
-use plimsoll_plan::rules::advise;
+use plimsoll_plan::rules::{Observed, advise};
+use plimsoll_plan::sources::{self, Disks, Source};
 use plimsoll_plan::statements::statements;
-use plimsoll_plan::{Advice, DatabaseFile, Limits, Step, Storage, Wishes, list};
+use plimsoll_plan::{Activity, DatabaseFile, ListError, Storage, Wishes, waits};
 use plimsoll_report::layouts::Found;
 use plimsoll_report::model::Report;
+use plimsoll_report::planned::{self, Plan};
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_report::{html, planned};
-use serde_json::{Map, Value, json};
+use plimsoll_report::{disks, html};
+use serde_json::Value;
 
 use super::report::{made_now, place, try_path, write};
 use crate::args::PlanMi;
+use crate::engines;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::settings::Settings;
+use sample::{Pace, Sampled};
 
 /// Plans files on Managed Instance, or shows what was published of an instance.
-pub fn mi(options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
+pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     if let Some(path) = &options.html {
-        if options.files.as_ref().is_some_and(|files| place(files) == place(path)) {
-            return Err(Failure::usage(format!("--html {} would be written over the list", path.display()))
+        let inputs = [options.files.as_deref().map(Path::new), options.waits.as_deref()];
+        if inputs.into_iter().flatten().any(|input| place(input) == place(path)) {
+            return Err(Failure::usage(format!("--html {} would be written over what is read", path.display()))
                 .hint("name another file for the page"));
         }
         try_path(path)?;
@@ -35,22 +45,148 @@ pub fn mi(options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
     let storage = Storage::on(catalog, wishes(options)?).map_err(|error| {
         Failure::usage(error.to_string()).hint("'plimsoll plan mi' shows what is known; --date names a day")
     })?;
-    let Some(path) = &options.files else {
-        return show(&planned::edition(&storage), || edition(&storage), options, printer);
+    let headroom_percent = percent("--headroom", &options.headroom, 0.0..=1000.0)?;
+    let Some(input) = &options.files else {
+        return show(&planned::edition(&storage), || json::edition(&storage), options, printer);
     };
-    let files = read(path)?;
-    let found = limits(&files, &storage);
-    let advised = advise(&files, &storage, &found);
-    let layouts = options.layouts.then(|| search(&files, &storage, options)).transpose()?;
-    let report = planned::report(&files, &storage, (&found, &advised), layouts.as_ref());
-    let json = || {
-        let mut plan = plan(&files, &storage, &found, &advised);
-        if let (Some(layouts), Value::Object(plan)) = (&layouts, &mut plan) {
-            plan.insert("layouts".to_owned(), layouts_of(layouts));
+    let given = observed(options)?;
+    let input = if engines::names_one(input) {
+        live(input, &storage, options, settings, printer)?
+    } else {
+        refuse_pace(options)?;
+        of_file(Path::new(input), &storage)?
+    };
+    let code = input.interrupted.unwrap_or(exit::DONE);
+    if let Some(disks) = &input.disks {
+        if options.layouts {
+            return Err(Failure::usage("--layouts: there are no files with sizes in what was read")
+                .hint("a list of files has them (docs/PLAN.md)"));
         }
-        plan
+        let report = disks::report(disks, &storage, headroom_percent);
+        return show(&report, || json::disks(disks, &storage, headroom_percent), options, printer).map(|_| code);
+    }
+    let observed = Observed {
+        waits: given.waits.or(input.observed.waits),
+        cpu_percent: given.cpu_percent.or(input.observed.cpu_percent),
     };
-    show(&report, json, options, printer)
+    let (files, activity) = (input.files, input.activity);
+    let found = limits(&files, &storage);
+    let advised = advise(&files, &storage, &found, &observed);
+    let layouts = options.layouts.then(|| search(&files, &storage, options, headroom_percent)).transpose()?;
+    let plan = Plan {
+        files: &files,
+        storage: &storage,
+        limits: &found,
+        advised: &advised,
+        layouts: layouts.as_ref(),
+        activity: &activity,
+        observed: &observed,
+        remarks: &input.remarks,
+    };
+    show(&planned::report(&plan), || json::plan(&plan), options, printer).map(|_| code)
+}
+
+/// What a plan is made from.
+#[derive(Default)]
+struct Input {
+    files: Vec<DatabaseFile>,
+    /// What each of them did, in the same order; empty where only their busiest times are known.
+    activity: Vec<Activity>,
+    observed: Observed,
+    /// What disks did, where no file is known.
+    disks: Option<Disks>,
+    remarks: Vec<String>,
+    interrupted: Option<u8>,
+}
+
+/// Samples a live server.
+fn live(
+    url: &str,
+    storage: &Storage<'_>,
+    options: &PlanMi,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<Input, Failure> {
+    let pace = pace(options)?;
+    let Sampled { server, mut activity, observed, mut remarks, interrupted } =
+        sample::sample(url, (pace, storage.unit_bytes()), &options.access, settings, printer)?;
+    let has_sizes = activity.iter().any(|one| one.file().is_some());
+    if !has_sizes {
+        remarks.push(format!("{server} does not say how large its files are, so the plan is about what they do."));
+        let disks = Disks { program: server, disks: activity, remarks };
+        return Ok(Input { disks: Some(disks), interrupted, ..Input::default() });
+    }
+    activity.retain(|one| one.file().is_some());
+    let mut files: Vec<DatabaseFile> = activity.iter().filter_map(Activity::file).collect();
+    let found = limits(&files, storage);
+    for ((file, activity), limits) in files.iter_mut().zip(&mut activity).zip(&found.files) {
+        activity.bound(limits);
+        file.at_limit = activity.at_limit(limits);
+    }
+    Ok(Input { files, activity, observed, remarks, interrupted, ..Input::default() })
+}
+
+/// Reads a list of files, or what another program counted of disks.
+fn of_file(path: &Path, storage: &Storage<'_>) -> Result<Input, Failure> {
+    let source = read(path, |bytes| sources::read(bytes, storage.unit_bytes()))?;
+    Ok(match source {
+        Source::Files(files) => Input { files, ..Input::default() },
+        Source::Disks(disks) => Input { disks: Some(disks), ..Input::default() },
+    })
+}
+
+/// What the options say of waits and CPU.
+fn observed(options: &PlanMi) -> Result<Observed, Failure> {
+    let cpu_percent = options.cpu.as_deref().map(|text| percent("--cpu", text, 0.0..=100.0)).transpose()?;
+    let Some(path) = &options.waits else { return Ok(Observed { waits: None, cpu_percent }) };
+    let rows = read(path, waits::read)?;
+    let classes = rows.iter().map(|(name, time)| (plimsoll_mssql::class_of_wait(name), *time));
+    let waits = waits::shares(classes).ok_or_else(|| {
+        Failure::usage(format!("{}: nobody waited for anything in it", path.display()))
+            .hint("save the result of: SELECT wait_type, wait_time_ms FROM sys.dm_os_wait_stats")
+    })?;
+    Ok(Observed { waits: Some(waits), cpu_percent })
+}
+
+fn percent(option: &str, text: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64, Failure> {
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    number.filter(|percent| range.contains(percent)).ok_or_else(|| {
+        let (low, high) = (range.start(), range.end());
+        Failure::usage(format!("{option} {text} is no percentage from {low} to {high}"))
+            .hint(format!("such as {option} 25%"))
+    })
+}
+
+/// How long and how often a live server is looked at.
+fn pace(options: &PlanMi) -> Result<Pace, Failure> {
+    let of = |option: &str, text: &str, range: [Duration; 2]| {
+        let wrong = |problem: String| {
+            Failure::usage(format!("{option} {text}: {problem}")).hint("such as --sample 30s --interval 1s")
+        };
+        let time = units::parse_duration(text).map_err(|error| wrong(error.to_string()))?;
+        if time < range[0] || time > range[1] {
+            let [low, high] = range.map(|time| units::format_seconds(time.as_secs_f64()));
+            return Err(wrong(format!("it is from {low} to {high}")));
+        }
+        Ok(time)
+    };
+    let sample = options.sample.as_deref().unwrap_or("30s");
+    let time = of("--sample", sample, [Duration::from_millis(200), Duration::from_hours(24)])?;
+    let interval = of("--interval", options.interval.as_deref().unwrap_or("1s"), [Duration::from_millis(100), time])?;
+    if time.as_nanos() / interval.as_nanos().max(1) > sample::MOST_LOOKS {
+        return Err(Failure::usage(format!("--sample {sample} has more than {} intervals", sample::MOST_LOOKS))
+            .hint("name a longer --interval"));
+    }
+    Ok(Pace { time, interval })
+}
+
+/// Only a live server is sampled.
+fn refuse_pace(options: &PlanMi) -> Result<(), Failure> {
+    if options.sample.is_some() || options.interval.is_some() {
+        return Err(Failure::usage("--sample and --interval are for a live server, and --files names a file")
+            .hint("such as --files mssql://user@host/master"));
+    }
+    Ok(())
 }
 
 fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
@@ -70,16 +206,16 @@ fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer
 }
 
 /// Layouts that carry what the files were seen to do.
-fn search(files: &[DatabaseFile], storage: &Storage<'_>, options: &PlanMi) -> Result<Found, Failure> {
+fn search(
+    files: &[DatabaseFile],
+    storage: &Storage<'_>,
+    options: &PlanMi,
+    headroom_percent: f64,
+) -> Result<Found, Failure> {
     if !files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some()) {
         return Err(Failure::usage("--layouts: the list does not say what the files do")
             .hint("add columns iops and mb_per_s, those at the busiest time"));
     }
-    let headroom = options.headroom.trim().trim_end_matches('%').trim().parse::<f64>().ok();
-    let headroom_percent = headroom.filter(|percent| (0.0..=1000.0).contains(percent)).ok_or_else(|| {
-        Failure::usage(format!("--headroom {} is no percentage from 0 to 1000", options.headroom))
-            .hint("such as --headroom 25%")
-    })?;
     let most_wait = units::parse_duration(&options.most_wait).map_err(|error| {
         Failure::usage(format!("--most-wait {}: {error}", options.most_wait)).hint("such as --most-wait 1ms")
     })?;
@@ -102,29 +238,6 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, options: &PlanMi) -> Re
     Ok(found)
 }
 
-fn layouts_of(found: &Found) -> Value {
-    let of = |need: &Need, layout: &Layout| {
-        json!({
-            "database": need.database,
-            "data_files": layout.data_files,
-            "data_gb": layout.data_gb,
-            "data_iops": layout.data_step.iops,
-            "log_gb": layout.log_gb,
-            "log_iops": layout.log_step.iops,
-            "space_gb": layout.space_gb,
-            "blob_gb": layout.blob_gb,
-            "used_percent": layout.used_percent,
-            "wait_ms": layout.wait_ms,
-        })
-    };
-    let all = found.needs.iter().zip(&found.fronts).flat_map(|(need, front)| front.iter().map(move |one| (need, one)));
-    json!({
-        "chosen": found.pairs().map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
-        "all": all.map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
-        "statements": found.statements,
-    })
-}
-
 fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {
     let wrong = |option: &str, problem: String, example: &str| {
         Failure::usage(format!("{option}: {problem}")).hint(format!("such as {option} {example}"))
@@ -144,16 +257,15 @@ fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {
 
 const GB: f64 = (1_u64 << 30) as f64;
 
-fn read(path: &Path) -> Result<Vec<DatabaseFile>, Failure> {
+fn read<T>(path: &Path, of: impl FnOnce(&[u8]) -> Result<T, ListError>) -> Result<T, Failure> {
     let is_input = path == Path::new("-");
     let name = if is_input { "standard input".to_owned() } else { path.display().to_string() };
     let failed = |problem: String| {
-        Failure::usage(format!("{name}: {problem}"))
-            .hint("docs/PLAN.md says what a list of files has, and how to get one")
+        Failure::usage(format!("{name}: {problem}")).hint("docs/PLAN.md says what can be read, and how to get it")
     };
     let bytes = if is_input { input() } else { files::read(path, files::LARGE) };
     let bytes = bytes.map_err(|error| failed(format!("it can't be read: {error}")))?;
-    list::read(&bytes).map_err(|error| failed(error.to_string()))
+    of(&bytes).map_err(|error| failed(error.to_string()))
 }
 
 fn input() -> std::io::Result<Vec<u8>> {
@@ -163,75 +275,4 @@ fn input() -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other(format!("it has more than {} MB", files::LARGE >> 20)));
     }
     Ok(bytes)
-}
-
-/// What scripts get of a plan. Unknown is absent.
-fn plan(all: &[DatabaseFile], storage: &Storage<'_>, found: &Limits, advised: &[Advice]) -> Value {
-    let of = |(file, of): (&DatabaseFile, &plimsoll_plan::FileLimits)| {
-        let next = of.next.as_ref().map(|next| {
-            let mut more = limits_of(&next.step);
-            more.insert("size_gb".to_owned(), json!(next.size_gb));
-            Value::Object(more)
-        });
-        let mut one = of.step.as_ref().map(limits_of).unwrap_or_default();
-        let known = [
-            ("database", Some(json!(file.database))),
-            ("file", Some(json!(file.name))),
-            ("type", Some(json!(file.kind.name()))),
-            ("size_gb", Some(json!(file.size_gb))),
-            ("same_limits_gb", of.step.as_ref().map(|_| json!(of.same_gb))),
-            ("next", next),
-        ];
-        one.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-        Value::Object(one)
-    };
-    let mut instance = instance(storage);
-    instance.insert("file_gb".to_owned(), json!(found.file_gb));
-    instance.insert("blob_gb".to_owned(), json!(found.blob_gb));
-    instance.insert("fits".to_owned(), json!(found.broken.is_empty()));
-    instance.insert("over".to_owned(), json!(planned::over_limits(found, all)));
-    json!({
-        "files": all.iter().zip(&found.files).map(of).collect::<Vec<_>>(),
-        "instance": instance,
-        "advice": advised.iter().map(|one| advice_of(one, all)).collect::<Vec<_>>(),
-    })
-}
-
-fn advice_of(one: &Advice, all: &[DatabaseFile]) -> Value {
-    let files = one.files.iter().map(|at| format!("{}.{}", all[*at].database, all[*at].name));
-    json!({
-        "rule": one.rule.id,
-        "files": files.collect::<Vec<_>>(),
-        "text": planned::advice(one, all),
-        "source": one.rule.source,
-        "date": one.rule.date,
-    })
-}
-
-fn edition(storage: &Storage<'_>) -> Value {
-    let steps = storage.steps.iter().map(|step| Value::Object(limits_of(step)));
-    json!({ "steps": steps.collect::<Vec<_>>(), "instance": instance(storage) })
-}
-
-fn limits_of(step: &Step) -> Map<String, Value> {
-    let known = [
-        ("blob_gb", Some(json!(step.blob_gb))),
-        ("tier", step.name.as_ref().map(|name| json!(name))),
-        ("iops", step.iops.map(|iops| json!(iops))),
-        ("mb_per_s", step.mb_per_s.map(|rate| json!(rate))),
-    ];
-    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
-}
-
-fn instance(storage: &Storage<'_>) -> Map<String, Value> {
-    let known = [
-        ("edition", Some(json!(storage.instance.name))),
-        ("as_of", Some(json!(storage.instance.as_of.to_string()))),
-        ("tier", Some(json!(storage.tier.name))),
-        ("vcores", storage.wishes.vcores.map(|vcores| json!(vcores))),
-        ("space_gb", storage.space_gb().map(|gb| json!(gb))),
-        ("blobs_most_gb", storage.blobs_gb().map(|gb| json!(gb))),
-        ("log_mb_per_s", storage.tier.log_mb_per_second(storage.wishes.vcores).map(|rate| json!(rate))),
-    ];
-    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }

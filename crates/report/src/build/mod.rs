@@ -5,6 +5,7 @@ mod campaign;
 mod cells;
 mod comparison;
 mod cpu;
+pub mod disks;
 mod evidence;
 mod facts;
 mod families;

@@ -1,7 +1,10 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
-use plimsoll_plan::rules::{LimitOf, used};
-use plimsoll_plan::{Advice, Broken, DatabaseFile, FileKind, FileLimits, Finding, Limits, RULES, Step, Storage};
+use plimsoll_plan::advice::LimitOf;
+use plimsoll_plan::rules::{NORMAL_MS, Observed, used};
+use plimsoll_plan::{
+    Activity, Advice, Broken, DatabaseFile, Demand, FileKind, FileLimits, Finding, Limits, RULES, Step, Storage,
+};
 
 use super::layouts::{self, Found};
 use crate::model::format::{capital, count, listed, quantity};
@@ -13,13 +16,33 @@ const MOST_NAMED: usize = 5;
 /// Pieces of advice that belong to the answer.
 const MOST_ADVICE: usize = 6;
 
-/// The report: the answer, where the files stand on the staircase of limits, and a row for each.
-pub fn report(
-    files: &[DatabaseFile],
-    storage: &Storage<'_>,
-    (limits, advised): (&Limits, &[Advice]),
-    found: Option<&Found>,
-) -> Report {
+/// Files that are drawn over time; a table has all.
+const MOST_DRAWN: usize = 5;
+
+/// A plan of files, as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The files.
+    pub files: &'a [DatabaseFile],
+    /// Where they are to be.
+    pub storage: &'a Storage<'a>,
+    /// What each of them has there.
+    pub limits: &'a Limits,
+    /// What to change.
+    pub advised: &'a [Advice],
+    /// Layouts that were searched.
+    pub layouts: Option<&'a Found>,
+    /// What each file did, in the same order; empty where that was not sampled.
+    pub activity: &'a [Activity],
+    /// What sessions waited for, and CPU.
+    pub observed: &'a Observed,
+    /// What is to be known of where it comes from.
+    pub remarks: &'a [String],
+}
+
+/// The report: the answer, where the files stand on the staircase of limits or what they did over time, and a row for each.
+pub fn report(plan: &Plan<'_>) -> Report {
+    let Plan { files, storage, limits, advised, layouts: found, .. } = *plan;
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
     answer.say(Tone::Headline, headline(files, storage, limits));
@@ -36,11 +59,23 @@ pub fn report(
     }
     answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
     answer.say(Tone::Plain, log_rate(storage));
-    for sentence in unknown(files, storage, limits) {
+    for sentence in unknown(files, storage, limits).into_iter().chain(lower_bounds(plan)) {
         answer.say(Tone::Warning, sentence);
     }
+    for remark in plan.remarks {
+        answer.say(Tone::Quiet, remark.clone());
+    }
+    let stairs = staircase(files, storage, limits);
+    let used = used_over_time(plan);
     let mut picture = Part::of(Rank::Picture);
-    picture.pictures([staircase(files, storage, limits)]);
+    let mut other = Part::detail("Limits by size");
+    match used {
+        Some(used) => {
+            picture.pictures([used]);
+            other.pictures([stairs]);
+        }
+        None => picture.pictures([stairs]),
+    }
     let mut table = Part::of(Rank::Table);
     table.table("", rows(files, limits));
     let mut further = Part::detail("What else to change");
@@ -56,8 +91,76 @@ pub fn report(
     rules.table("", rules_table());
     report.add_all([answer, picture, table]);
     report.add_all(found.map(layouts::parts).unwrap_or_default());
-    report.add_all([further, more, rules]);
+    report.add_all([further, other, more, rules]);
     report
+}
+
+/// Files that stood at a limit where they were counted: they may have wanted more.
+fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
+    let is_bounded = |one: &&Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
+    let names: Vec<String> =
+        plan.activity.iter().filter(is_bounded).filter_map(Activity::file).map(|file| name(&file)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "At a limit a file does no more than that, however much is wanted: what was seen of {} is the least.",
+            listed(&names, MOST_NAMED)
+        )
+    })
+}
+
+/// The limit that a file comes nearer to, as the part of it that is used over time, of the busiest files.
+fn used_over_time(plan: &Plan<'_>) -> Option<Picture> {
+    let nearest = |at: usize| {
+        let (activity, step) = (plan.activity.get(at)?, plan.limits.files.get(at)?.step.as_ref()?);
+        let (_, of) = used(&plan.files[at], &plan.limits.files[at])?;
+        let (demand, limit) = match of {
+            LimitOf::Iops => (&activity.iops, step.iops?),
+            LimitOf::Bandwidth => (&activity.mb_per_s, step.mb_per_s?),
+        };
+        Some((demand, 100.0 / limit))
+    };
+    let mut busiest: Vec<(f64, usize)> = (0..plan.activity.len())
+        .filter_map(|at| Some((used(&plan.files[at], &plan.limits.files[at])?.0, at)))
+        .collect();
+    busiest.sort_by(|a, b| b.0.total_cmp(&a.0));
+    busiest.truncate(MOST_DRAWN);
+    let mut lines: Vec<Line> = busiest
+        .iter()
+        .enumerate()
+        .filter_map(|(place, (_, at))| Some(course(name(&plan.files[*at]), place, nearest(*at)?)))
+        .collect();
+    let ends =
+        lines.iter().flat_map(|line| &line.spots).map(|spot| spot.x).filter(|x| x.is_finite()).fold(0.0, f64::max);
+    let guide = [0.0, ends].map(|x| Spot { x, y: 100.0, ..Spot::default() }).to_vec();
+    lines.push(Line { name: "limit".to_owned(), look: Look::Guide, spots: guide });
+    let (x, y) = (Axis::new("s", Kind::Elapsed), Axis::new("used of the limit, %", Kind::FromZero));
+    (lines.len() > 1).then(|| Picture::lines("How much of its limit each file used", x, y, lines))
+}
+
+/// Rates of the busiest over time.
+pub(super) fn over_time<'a>(
+    all: &'a [Activity],
+    title: &str,
+    unit: &str,
+    of: impl Fn(&'a Activity) -> Option<(&'a Demand, f64)>,
+) -> Option<Picture> {
+    let highest = |one: &Activity| one.iops.highest().unwrap_or(0.0);
+    let mut busiest: Vec<&Activity> = all.iter().collect();
+    busiest.sort_by(|a, b| highest(b).total_cmp(&highest(a)));
+    busiest.truncate(MOST_DRAWN);
+    let lines = busiest.into_iter().enumerate().filter_map(|(at, one)| Some(course(one.name.clone(), at, of(one)?)));
+    let picture =
+        Picture::lines(title, Axis::new("s", Kind::Elapsed), Axis::new(unit, Kind::FromZero), lines.collect());
+    (!picture.is_empty()).then_some(picture)
+}
+
+/// A rate over time as steps; where it is not known the line is broken.
+fn course(name: String, place: usize, (demand, scale): (&Demand, f64)) -> Line {
+    let spots = demand.intervals.iter().flat_map(|interval| {
+        let y = interval.rate.map_or(f64::NAN, |rate| rate * scale);
+        [interval.start_s, interval.start_s + interval.seconds].map(|x| Spot { x, y, ..Spot::default() })
+    });
+    Line { name, look: Look::Measured(place), spots: spots.collect() }
 }
 
 fn rules_table() -> Option<Table> {
@@ -190,7 +293,46 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             quantity(*iops, "IOPS"),
             quantity(*iops_now, "IOPS")
         ),
+        Finding::Cpu { percent } => format!(
+            "CPU holds it back, with {} in use: larger files bring nothing before there are more vCores.",
+            quantity(*percent, "%")
+        ),
+        Finding::Waits { percent, slowest_ms } => waits(one, &quantity(*percent, "%"), *slowest_ms, named),
+        Finding::Slow { ms, next } => {
+            let grow = next
+                .as_ref()
+                .and_then(|next| Some(format!(": with {} it would have {}", gb(next.size_gb), has(&next.step)?)));
+            format!(
+                "Reads or writes of {} take {}, and unthrottled {NORMAL_MS} ms at most: it stands at a limit for parts of the time{}.",
+                named(),
+                quantity(*ms, "ms"),
+                grow.unwrap_or_default()
+            )
+        }
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
+    }
+}
+
+/// What sessions wait for most, and what follows.
+fn waits(one: &Advice, percent: &str, slowest_ms: Option<f64>, named: impl Fn() -> String) -> String {
+    let slow = |what: &str| {
+        slowest_ms.map(|ms| format!(", and {what} there takes {} on average", quantity(ms, "ms"))).unwrap_or_default()
+    };
+    match one.rule.id {
+        "log-governor-waits" => format!(
+            "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: load into \
+             tempdb first, or use clustered columnstore indexes, which log less; Business Critical has a higher rate."
+        ),
+        "waits-for-log" => format!(
+            "Sessions wait for the log, in {percent} of their waits{}: {} comes first, and then fewer and larger commits.",
+            slow("a write"),
+            named()
+        ),
+        _ => format!(
+            "Sessions wait for pages of data files, in {percent} of their waits{}. What holds them back: {}.",
+            slow("a read or write"),
+            named()
+        ),
     }
 }
 
@@ -207,7 +349,7 @@ fn nothing_to_gain(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
 }
 
 /// `2,300 IOPS and 150 MB/s`.
-fn has(step: &Step) -> Option<String> {
+pub(super) fn has(step: &Step) -> Option<String> {
     let parts = [step.iops.map(|iops| quantity(iops, "IOPS")), step.mb_per_s.map(|rate| quantity(rate, "MB/s"))];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" and "))
@@ -257,16 +399,22 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
             (text("file"), &|row: &Row<'_>| row.0.name.as_str().into()),
             (text("type"), &|row: &Row<'_>| row.0.kind.name().into()),
             (number("size", "GB"), &|row: &Row<'_>| row.0.size_gb.into()),
-            (number("blob", "GB"), &|row: &Row<'_>| step(row).map(|step| step.blob_gb).into()),
+            (number("blob", "GB").spare(3), &|row: &Row<'_>| step(row).map(|step| step.blob_gb).into()),
             (number("limit", "IOPS"), &|row: &Row<'_>| step(row).and_then(|step| step.iops).into()),
             (number("limit", "MB/s"), &|row: &Row<'_>| step(row).and_then(|step| step.mb_per_s).into()),
             (number("used", "%"), &|row: &Row<'_>| used_percent(row).into()),
-            (number("same limits up to", "GB"), &|row: &Row<'_>| {
+            (number("highest", "IOPS"), &|row: &Row<'_>| row.0.iops.into()),
+            (number("highest", "MB/s"), &|row: &Row<'_>| row.0.mb_per_s.into()),
+            (number("at a limit", "intervals"), &|row: &Row<'_>| row.0.at_limit.map(|seen| seen.intervals).into()),
+            (number("of", "intervals").spare(1), &|row: &Row<'_>| row.0.at_limit.and_then(|seen| seen.of).into()),
+            (number("a read", "ms").spare(1), &|row: &Row<'_>| row.0.read_ms.into()),
+            (number("a write", "ms").spare(1), &|row: &Row<'_>| row.0.write_ms.into()),
+            (number("same limits up to", "GB").spare(2), &|row: &Row<'_>| {
                 row.1.step.as_ref().map(|_| row.0.size_gb + row.1.same_gb).into()
             }),
             (number("more from", "GB"), &|row: &Row<'_>| next(row).map(|next| next.size_gb).into()),
             (number("then", "IOPS"), &|row: &Row<'_>| next(row).and_then(|next| next.step.iops).into()),
-            (number("then", "MB/s"), &|row: &Row<'_>| next(row).and_then(|next| next.step.mb_per_s).into()),
+            (number("then", "MB/s").spare(3), &|row: &Row<'_>| next(row).and_then(|next| next.step.mb_per_s).into()),
         ],
     )
 }

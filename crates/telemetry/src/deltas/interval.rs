@@ -1,15 +1,6 @@
 //! The time between two readings, and what grew in it.
 
-use plimsoll_measurement::Window;
-
 use crate::host::{Sampled, Source};
-
-/// Seconds between the middles of two windows; never zero. `None` if the second doesn't come after the first.
-pub fn seconds_between(before: Window, after: Window) -> Option<f64> {
-    let middle = |window: Window| window.start.after(window.end.since(window.start) / 2);
-    let (start, end) = (middle(before), middle(after));
-    (after.start >= before.end && end > start).then(|| end.since(start).as_nanos() as f64 / 1e9)
-}
 
 /// A part of a time in percent; by the inaccuracy of its ends it might be a little more than all.
 pub(super) fn percent(part: Option<f64>, seconds: f64) -> Option<f64> {
@@ -20,7 +11,7 @@ pub(super) fn percent(part: Option<f64>, seconds: f64) -> Option<f64> {
 pub(super) fn both<'s, T>(before: &'s Source<T>, after: &'s Source<T>) -> Option<(f64, &'s T, &'s T)> {
     let (Sampled { value: old, window: first }, Sampled { value: new, window: second }) =
         (before.as_ref().ok()?, after.as_ref().ok()?);
-    Some((seconds_between(*first, *second)?, old, new))
+    Some((first.seconds_until(*second)?, old, new))
 }
 
 /// Growth of a counter; `None` if it went backwards or is missing on a side.

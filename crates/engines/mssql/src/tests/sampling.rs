@@ -168,6 +168,41 @@ fn files_of_an_instance_have_limits_by_their_sizes() {
     assert_eq!(database.files(), None);
 }
 
+/// Files of all databases, by the server's clock: those that are blobs have limits, and those on the instance's own disk have no counts.
+#[test]
+fn files_of_all_databases_are_looked_at_by_the_servers_clock() {
+    let row = |database: &'static str, id: i64, path: &'static str, ms: i64, reads: i64| {
+        let counts = [reads, reads * 8_192, 4 * reads, 0, 0, 0].map(BigInt);
+        let place = [Text(database), Text(path), Text("a handle"), BigInt(ms), BigInt(1 << 17), BigInt(id)];
+        [vec![Text("rows"), BigInt(0)], counts.into(), place.into()].concat()
+    };
+    let said = |ms: i64, reads: i64| {
+        let blob = "https://x.blob.core.windows.net/a/rows.mdf";
+        let mut all = vec![row("sales", 7, blob, ms, reads), row("on a disk", 8, "F:\\rows.mdf", ms, reads)];
+        for (database, id) in [("tempdb", 2), ("replicatedmaster", 32_760), ("model", 32_763)] {
+            all.push(row(database, id, "C:\\rows.mdf", ms, reads));
+        }
+        Said::Rows(all)
+    };
+    let (_, clock) = clock();
+    let script = everything().on("v.database_id AS int", [said(5_000, 100), said(7_500, 350)]);
+    let mut sampler = sampler(&script, &clock);
+    let [first, second] = [(); 2].map(|()| sampler.all_files().unwrap().unwrap());
+    assert_eq!(second.window.end.since(first.window.end), Duration::from_millis(2_500));
+    let seen: Vec<_> =
+        second.rows.iter().map(|file| (file.database.as_deref().unwrap(), file.reads, file.limit)).collect();
+    let limit = Some(FileLimit::BySize("azure-sql-mi-gp"));
+    let wanted = [
+        ("sales", Some(350), limit),
+        ("on a disk", Some(350), None),
+        ("tempdb", None, None),
+        ("replicatedmaster", None, None),
+        ("model", None, None),
+    ];
+    assert_eq!(seen, wanted);
+    assert!(second.rows.iter().all(|file| file.size_bytes == Some(1 << 30) && file.handle.is_some()));
+}
+
 #[test]
 fn what_is_refused_is_absent_and_a_broken_line_is_made_again() {
     let (_, clock) = clock();

@@ -1,0 +1,231 @@
+//! The rules of the advice as data, and what they find: each with what it looks at and where it comes from.
+
+use crate::limits::Next;
+use crate::storage::Step;
+
+/// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
+pub const AT_LIMIT_PERCENT: f64 = 90.0;
+
+/// A rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name for scripts.
+    pub id: &'static str,
+    /// When it has something to say.
+    pub condition: &'static str,
+    /// What it computes.
+    pub formula: &'static str,
+    /// Who says so.
+    pub source: &'static str,
+    /// When.
+    pub date: &'static str,
+}
+
+const ARTICLE: &str = "article on storage performance of Managed Instance General Purpose";
+const DATE: &str = "2018-12-18";
+
+const fn rule(id: &'static str, condition: &'static str, formula: &'static str) -> Rule {
+    Rule { id, condition, formula, source: ARTICLE, date: DATE }
+}
+
+/// All rules, in the order in which they are to be followed.
+pub const RULES: [Rule; 14] = [
+    Rule {
+        id: "cpu-first",
+        condition: "CPU is used to 90 % or more",
+        formula: "CPU of the instance: no file, however large, makes it do more",
+        source: "Plimsoll",
+        date: "2026-11-28",
+    },
+    rule(
+        "log-governor",
+        "the logs together grow by 90 % or more of what the instance lets them",
+        "sum of the MB/s of log files / log rate of the instance",
+    ),
+    rule(
+        "log-governor-waits",
+        "of what sessions wait for, the governor of the log's rate takes more than data files and log files",
+        "INSTANCE_LOG_RATE_GOVERNOR / all waits",
+    ),
+    rule(
+        "waits-for-data",
+        "of what sessions wait for, pages of data files take the most, and a read or write there takes longer than normal",
+        "PAGEIOLATCH / all waits; ms of a read or write > 10",
+    ),
+    rule(
+        "waits-for-log",
+        "of what sessions wait for, the log takes the most",
+        "WRITELOG / all waits; ms of a write to the log",
+    ),
+    rule(
+        "space-first",
+        "the sizes that the other rules ask for are more than the instance's space, and it can have more",
+        "files + what they are to grow by > space < the most that such an instance can have",
+    ),
+    rule(
+        "log-before-data",
+        "the log and a data file of a database both use 90 % or more of a limit",
+        "used / limit of the file's blob, of both",
+    ),
+    rule("file-at-limit", "a file uses 90 % or more of its IOPS or MB/s", "max(IOPS / limit, MB/s / limit)"),
+    rule(
+        "more-files",
+        "a data file stands at a limit, and no size is known to have enough",
+        "each further file has limits of its own",
+    ),
+    rule(
+        "another-tier",
+        "a log file stands at a limit, and no size is known to have enough",
+        "a database has one log: Business Critical, or a machine with disks of its own, has other limits",
+    ),
+    rule(
+        "slow-file",
+        "reads or writes of a file take 100 ms or more, and its rates are unknown or below 90 % of its limits",
+        "ms of a read or write >= 100: unthrottled it is 2 to 10",
+    ),
+    rule(
+        "equal-files",
+        "data files of a database differ in size by more than 1 %, or in how they grow",
+        "largest size / smallest size",
+    ),
+    rule(
+        "fewer-files",
+        "fewer data files of the same size in all have as many IOPS together",
+        "m x IOPS of a file of (all / m) GB >= n x IOPS now, m < n",
+    ),
+    rule(
+        "size-for-nothing",
+        "space is short, and a file is larger than its content and its limits ask for",
+        "size - max(used, the smallest size with the same limits)",
+    ),
+];
+
+/// Something to change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// By which rule.
+    pub rule: &'static Rule,
+    /// The files that it is about, by their places in the list.
+    pub files: Vec<usize>,
+    /// What was found and what to do, as figures.
+    pub finding: Finding,
+}
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// The logs stand at the governor.
+    LogRate {
+        /// MB a second that they grow by.
+        mb_per_s: f64,
+        /// MB a second that they may.
+        limit_mb_per_s: f64,
+    },
+    /// More space is needed before files can grow.
+    Space {
+        /// GB that files take once they are as large as they should be.
+        needed_gb: f64,
+        /// GB that they have now.
+        space_gb: f64,
+        /// The most that such an instance can have.
+        most_gb: f64,
+    },
+    /// The log of the database goes first.
+    LogFirst,
+    /// A file is to grow.
+    Grow {
+        /// Percent of its limit that it uses.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
+        /// The size to grow to, in GB.
+        size_gb: f64,
+        /// What it has then.
+        step: Step,
+    },
+    /// Another file is to be added.
+    Add {
+        /// Percent of its limit that it uses.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
+        /// The size of each, in GB.
+        size_gb: f64,
+        /// What each has.
+        step: Step,
+    },
+    /// No size helps.
+    Elsewhere {
+        /// Percent of its limit that it uses.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
+    },
+    /// All are to be of one size.
+    Equal {
+        /// The smallest.
+        smallest_gb: f64,
+        /// The largest, which all should have.
+        largest_gb: f64,
+    },
+    /// Fewer are to be made.
+    Fewer {
+        /// How many.
+        files: usize,
+        /// Of which size, in GB.
+        size_gb: f64,
+        /// IOPS of all together then.
+        iops: f64,
+        /// And now.
+        iops_now: f64,
+    },
+    /// CPU holds back, and no file.
+    Cpu {
+        /// How much of it is used, in percent.
+        percent: f64,
+    },
+    /// Sessions wait for something most of the time that they wait.
+    Waits {
+        /// Its share of all waits, in percent.
+        percent: f64,
+        /// How long the slower of a read and a write takes in the files, in ms, of the file that takes longest.
+        slowest_ms: Option<f64>,
+    },
+    /// A file is slower than it would be below its limits.
+    Slow {
+        /// How long the slower of a read and a write takes, in ms.
+        ms: f64,
+        /// What size comes next.
+        next: Option<Next>,
+    },
+    /// A file can be smaller.
+    Shrink {
+        /// The size that has the same limits, in GB.
+        size_gb: f64,
+    },
+}
+
+/// A limit of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitOf {
+    /// Reads and writes a second.
+    Iops,
+    /// MB a second.
+    Bandwidth,
+}
+
+impl LimitOf {
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "MB/s",
+        }
+    }
+}
+
+/// What a rule of this name found.
+pub(crate) fn of(id: &str, files: Vec<usize>, finding: Finding) -> Option<Advice> {
+    let rule = RULES.iter().find(|rule| rule.id == id)?;
+    Some(Advice { rule, files, finding })
+}

@@ -1,0 +1,141 @@
+//! Text and tables as Windows and Unix programs write them: UTF-8, or UTF-16 with a byte-order mark; columns between commas, tabs, or
+//! semicolons where the comma is the decimal sign.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+
+/// Signs of a name that are read, and of a value that are shown: a server's own names have 128.
+pub(crate) const LONGEST_NAME: usize = 256;
+
+/// No file and no rate is larger: a slip of the pen is.
+const LARGEST: f64 = 1e9;
+
+/// What is wrong with a list or a series.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct ListError {
+    /// Its line, from 1; absent where it is of the whole list.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl ListError {
+    pub(crate) fn whole(problem: impl Into<String>) -> Self {
+        Self { line: None, problem: problem.into() }
+    }
+
+    pub(crate) fn at(line: u64, problem: impl Into<String>) -> Self {
+        Self { line: Some(line), problem: problem.into() }
+    }
+}
+
+/// A table with a header.
+pub(crate) struct Sheet {
+    pub headers: StringRecord,
+    pub rows: Vec<StringRecord>,
+    /// Where both signs may stand for it, that which does once a number has shown it.
+    decimal: Option<Cell<Option<char>>>,
+}
+
+impl Sheet {
+    /// Reads a table of so many rows at most.
+    pub fn read(text: &str, most_rows: usize) -> Result<Self, ListError> {
+        let first = text.lines().next().unwrap_or_default();
+        let delimiter = match (first.contains('\t'), first.contains(';') && !first.contains(',')) {
+            (true, _) if !first.contains(',') => b'\t',
+            (_, true) => b';',
+            _ => b',',
+        };
+        let mut reader = ReaderBuilder::new().delimiter(delimiter).trim(Trim::All).from_reader(text.as_bytes());
+        let headers = reader.headers().map_err(|error| broken(&error))?.clone();
+        let mut seen = HashSet::new();
+        if let Some(twice) = headers.iter().find(|header| !header.is_empty() && !seen.insert(header.to_lowercase())) {
+            return Err(ListError::at(1, format!("the header has the column {} twice", shown(twice))));
+        }
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| broken(&error))?;
+            if rows.len() == most_rows {
+                return Err(ListError::at(line_of(&record), format!("it has more than {most_rows} rows")));
+            }
+            rows.push(record);
+        }
+        Ok(Self { headers, rows, decimal: (delimiter != b',').then(|| Cell::new(None)) })
+    }
+
+    /// The place of a column by one of its names.
+    pub fn column(&self, names: &[&str]) -> Option<usize> {
+        self.headers.iter().position(|header| names.iter().any(|name| header.eq_ignore_ascii_case(name)))
+    }
+
+    /// A number that is not below 0 and no slip of the pen; `None` where its place is empty. The error says nothing of the line.
+    pub fn number(&self, text: &str) -> Result<Option<f64>, String> {
+        let number = self.parsed(text)?;
+        let is_wrong = number.is_some_and(|number| !(0.0..=LARGEST).contains(&number));
+        if is_wrong { Err(format!("{} is not from 0 to {LARGEST}", shown(text))) } else { Ok(number) }
+    }
+
+    /// The same, however large.
+    pub fn large(&self, text: &str) -> Result<Option<f64>, String> {
+        let number = self.parsed(text)?;
+        let is_wrong = number.is_some_and(|number| !(0.0..=f64::MAX).contains(&number));
+        if is_wrong { Err(format!("'{}' is no time of 0 or more", shown(text))) } else { Ok(number) }
+    }
+
+    fn parsed(&self, text: &str) -> Result<Option<f64>, String> {
+        if text.is_empty() || text.eq_ignore_ascii_case("null") {
+            return Ok(None);
+        }
+        let is_sign = |c: &char| matches!(c, ',' | '.');
+        if let (Some(decimal), Some(sign)) = (&self.decimal, text.chars().find(is_sign)) {
+            if decimal.get().is_some_and(|other| other != sign) {
+                return Err(format!("'{}' has another decimal sign than the numbers before it", shown(text)));
+            }
+            decimal.set(Some(sign));
+        }
+        let plain = if self.decimal.is_some() { text.replace(',', ".") } else { text.to_owned() };
+        plain.parse().map(Some).map_err(|_| format!("'{}' is no number", shown(text)))
+    }
+}
+
+/// The line of a row.
+pub(crate) fn line_of(record: &StringRecord) -> u64 {
+    record.position().map_or(0, csv::Position::line)
+}
+
+/// A foreign text, as far as errors show it.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(LONGEST_NAME).collect()
+}
+
+fn broken(error: &csv::Error) -> ListError {
+    let line = error.position().map(csv::Position::line);
+    let problem = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("it has {len} values, and the header {expected_len}; a value with a comma needs quotes")
+        }
+        _ => format!("it can't be read as CSV: {error}"),
+    };
+    ListError { line, problem }
+}
+
+/// The text of a file, without its byte-order mark.
+pub(crate) fn text_of(bytes: &[u8]) -> Result<String, ListError> {
+    let wide = |pairs: &[u8], of: fn([u8; 2]) -> u16| {
+        let (pairs, rest) = pairs.as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().map(|pair| of(*pair)).collect();
+        let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
+        text.ok_or_else(|| ListError::whole("its byte-order mark says UTF-16, and it is none"))
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => {
+            let text = String::from_utf8(rest.to_vec());
+            text.map_err(|_| ListError::whole("it is neither UTF-8 nor UTF-16 with a byte-order mark"))
+        }
+    }
+}

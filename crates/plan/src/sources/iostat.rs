@@ -1,0 +1,149 @@
+//! Output of `iostat -x`, as text and as JSON. The first report of each is of the time since the machine was started, and is left out.
+//! Neither says how long an interval was, so each counts as one second.
+
+use serde_json::Value;
+
+use crate::sheet::{ListError, shown};
+
+use super::series::{Disks, Figures, MOST_INTERVALS, Series, busy};
+
+const PROGRAM: &str = "iostat";
+const FIRST: &str = "The first report of iostat is of the time since the machine was started, and is left out.";
+const KB: f64 = 1024.0;
+/// A sector of the kernel's statistics.
+const SECTOR: f64 = 512.0;
+
+type Put = fn(&mut Figures, f64);
+
+/// Columns of all versions, and where their values belong.
+const COLUMNS: [(&str, Put); 11] = [
+    ("r/s", |to, value| to.reads = Some(value)),
+    ("w/s", |to, value| to.writes = Some(value)),
+    ("rkB/s", |to, value| to.read_bytes = Some(value * KB)),
+    ("wkB/s", |to, value| to.write_bytes = Some(value * KB)),
+    ("rMB/s", |to, value| to.read_bytes = Some(value * KB * KB)),
+    ("wMB/s", |to, value| to.write_bytes = Some(value * KB * KB)),
+    ("rsec/s", |to, value| to.read_bytes = Some(value * SECTOR)),
+    ("wsec/s", |to, value| to.write_bytes = Some(value * SECTOR)),
+    ("r_await", |to, value| to.read_ms = Some(value)),
+    ("w_await", |to, value| to.write_ms = Some(value)),
+    // Versions before 10 know no more than both together.
+    ("await", |to, value| {
+        to.read_ms = to.read_ms.or(Some(value));
+        to.write_ms = to.write_ms.or(Some(value));
+    }),
+];
+
+/// Whether it is one: a line begins with the word and names a rate of reads.
+pub(super) fn is_one(text: &str) -> bool {
+    text.lines().any(is_header)
+}
+
+fn is_header(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(|word| matches!(word, "Device" | "Device:")) && words.any(|word| word == "r/s")
+}
+
+/// Reports as they come.
+#[derive(Default)]
+struct Reports {
+    unit_bytes: u64,
+    all: Vec<Series>,
+    count: usize,
+    values: usize,
+}
+
+impl Reports {
+    fn begin(&mut self) {
+        self.count += 1;
+    }
+
+    fn add(&mut self, disk: &str, figures: &Figures) -> Result<(), String> {
+        // What comes before the second report is not of an interval.
+        let Some(at) = self.count.checked_sub(2) else { return Ok(()) };
+        self.values += 1;
+        if self.values > MOST_INTERVALS {
+            return Err(format!("it has more than {MOST_INTERVALS} values of disks"));
+        }
+        let place = self.all.iter().position(|series| series.activity.name == disk).unwrap_or_else(|| {
+            self.all.push(Series::new(disk, self.unit_bytes));
+            self.all.len() - 1
+        });
+        self.all[place].add(at as f64, 1.0, figures);
+        Ok(())
+    }
+
+    fn done(self) -> Result<Disks, ListError> {
+        if self.count < 2 {
+            let problem =
+                "it has no report but that of the time since the machine was started: 'iostat -x 1 30' makes 29";
+            return Err(ListError::whole(problem));
+        }
+        busy(self.all, PROGRAM, vec![FIRST.to_owned()])
+    }
+}
+
+pub(super) fn of_text(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
+    let mut reports = Reports { unit_bytes, ..Reports::default() };
+    let mut columns: Option<Vec<&str>> = None;
+    for (line, number) in text.lines().zip(1_u64..) {
+        if is_header(line) {
+            reports.begin();
+            columns = Some(line.split_whitespace().collect());
+            continue;
+        }
+        if line.trim().is_empty() {
+            columns = None;
+        }
+        let Some(columns) = &columns else { continue };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.len() != columns.len() {
+            let problem = format!("a disk has {} values, and the header {}", words.len(), columns.len());
+            return Err(ListError::at(number, problem));
+        }
+        let mut figures = Figures::default();
+        for (name, put) in COLUMNS {
+            let Some(at) = columns.iter().position(|column| *column == name) else { continue };
+            // Where the comma is the decimal sign it writes commas.
+            let value =
+                words[at].replace(',', ".").parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
+            let problem = || ListError::at(number, format!("{name} '{}' is no number", shown(words[at])));
+            put(&mut figures, value.ok_or_else(problem)?);
+        }
+        reports.add(words[0], &figures).map_err(|problem| ListError::at(number, problem))?;
+    }
+    reports.done()
+}
+
+pub(super) fn of_json(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
+    let wrong = |problem: &str| ListError::whole(format!("it is JSON, and not that of iostat -x -o JSON: {problem}"));
+    let root: Value = serde_json::from_str(text).map_err(|error| {
+        // A program that was stopped leaves its last bracket out.
+        ListError { line: Some(error.line() as u64), problem: format!("it is no whole JSON: {error}") }
+    })?;
+    let hosts = root["sysstat"]["hosts"].as_array().ok_or_else(|| wrong("it has no sysstat.hosts"))?;
+    let mut reports = Reports { unit_bytes, ..Reports::default() };
+    for report in hosts.iter().filter_map(|host| host["statistics"].as_array()).flatten() {
+        let Some(disks) = report["disk"].as_array() else { continue };
+        reports.begin();
+        for disk in disks {
+            let name = disk["disk_device"].as_str().ok_or_else(|| wrong("a disk has no disk_device"))?;
+            let mut figures = Figures::default();
+            for (column, put) in COLUMNS {
+                let value = match &disk[column] {
+                    Value::Null => continue,
+                    other => other.as_f64().filter(|value| *value >= 0.0),
+                };
+                put(&mut figures, value.ok_or_else(|| wrong(&format!("{column} of {} is no number", shown(name))))?);
+            }
+            if figures.reads.or(figures.writes).is_none() {
+                return Err(wrong("it has no r/s and w/s, which -x adds"));
+            }
+            reports.add(name, &figures).map_err(|problem| wrong(&problem))?;
+        }
+    }
+    if reports.count == 0 {
+        return Err(wrong("it has no disks"));
+    }
+    reports.done()
+}

@@ -1,0 +1,171 @@
+//! What scripts get of a plan. Unknown is absent.
+
+use plimsoll_plan::layout::{Layout, Need};
+use plimsoll_plan::sources::Disks;
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
+use plimsoll_report::disks;
+use plimsoll_report::layouts::Found;
+use plimsoll_report::planned::{self, Plan};
+use serde_json::{Map, Value, json};
+
+fn layouts_of(found: &Found) -> Value {
+    let of = |need: &Need, layout: &Layout| {
+        json!({
+            "database": need.database,
+            "data_files": layout.data_files,
+            "data_gb": layout.data_gb,
+            "data_iops": layout.data_step.iops,
+            "log_gb": layout.log_gb,
+            "log_iops": layout.log_step.iops,
+            "space_gb": layout.space_gb,
+            "blob_gb": layout.blob_gb,
+            "used_percent": layout.used_percent,
+            "wait_ms": layout.wait_ms,
+        })
+    };
+    let all = found.needs.iter().zip(&found.fronts).flat_map(|(need, front)| front.iter().map(move |one| (need, one)));
+    json!({
+        "chosen": found.pairs().map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
+        "all": all.map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
+        "statements": found.statements,
+    })
+}
+
+/// A plan of files.
+pub fn plan(plan: &Plan<'_>) -> Value {
+    let (all, found) = (plan.files, plan.limits);
+    let of = |(at, (file, of)): (usize, (&DatabaseFile, &plimsoll_plan::FileLimits))| {
+        let next = of.next.as_ref().map(|next| {
+            let mut more = limits_of(&next.step);
+            more.insert("size_gb".to_owned(), json!(next.size_gb));
+            Value::Object(more)
+        });
+        let mut one = of.step.as_ref().map(limits_of).unwrap_or_default();
+        let known = [
+            ("database", Some(json!(file.database))),
+            ("file", Some(json!(file.name))),
+            ("type", Some(json!(file.kind.name()))),
+            ("size_gb", Some(json!(file.size_gb))),
+            ("highest_iops", file.iops.map(|rate| json!(rate))),
+            ("highest_mb_per_s", file.mb_per_s.map(|rate| json!(rate))),
+            ("intervals_at_limit", file.at_limit.map(|seen| json!(seen.intervals))),
+            ("intervals", file.at_limit.and_then(|seen| seen.of).map(|of| json!(of))),
+            ("read_ms", file.read_ms.map(|ms| json!(ms))),
+            ("write_ms", file.write_ms.map(|ms| json!(ms))),
+            ("series", plan.activity.get(at).map(series)),
+            ("same_limits_gb", of.step.as_ref().map(|_| json!(of.same_gb))),
+            ("next", next),
+        ];
+        one.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        Value::Object(one)
+    };
+    let mut instance = instance(plan.storage);
+    instance.insert("file_gb".to_owned(), json!(found.file_gb));
+    instance.insert("blob_gb".to_owned(), json!(found.blob_gb));
+    instance.insert("fits".to_owned(), json!(found.broken.is_empty()));
+    instance.insert("over".to_owned(), json!(planned::over_limits(found, all)));
+    let waits = plan.observed.waits.map(
+        |waits| json!({ "data_percent": waits.data, "log_percent": waits.log, "governor_percent": waits.governor }),
+    );
+    let known = [
+        ("files", Some(json!(all.iter().zip(&found.files).enumerate().map(of).collect::<Vec<_>>()))),
+        ("instance", Some(Value::Object(instance))),
+        ("waits", waits),
+        ("cpu_percent", plan.observed.cpu_percent.map(|percent| json!(percent))),
+        ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, all)).collect::<Vec<_>>()))),
+        ("remarks", Some(plan.remarks).filter(|all| !all.is_empty()).map(|all| json!(all))),
+        ("layouts", plan.layouts.map(layouts_of)),
+    ];
+    Value::Object(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+}
+
+/// What something did over time. Where a rate is not known there is none.
+fn series(activity: &Activity) -> Value {
+    let of = |demand: &Demand| -> Vec<Value> {
+        let interval = |one: &plimsoll_plan::demand::Interval| {
+            let mut known = Map::new();
+            known.insert("start_s".to_owned(), json!(one.start_s));
+            known.insert("seconds".to_owned(), json!(one.seconds));
+            if let Some(rate) = one.rate {
+                known.insert("rate".to_owned(), json!(rate));
+            }
+            if one.is_bounded {
+                known.insert("is_at_limit".to_owned(), json!(true));
+            }
+            Value::Object(known)
+        };
+        demand.intervals.iter().map(interval).collect()
+    };
+    json!({ "iops": of(&activity.iops), "mb_per_s": of(&activity.mb_per_s), "sizes_known": activity.are_sizes_known })
+}
+
+/// What disks did, and the smallest file that carries each.
+pub fn disks(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Value {
+    let of = |disk: &Activity| {
+        let carried = disks::carried(disk, storage, headroom_percent).map(|(step, size_gb)| {
+            let mut one = limits_of(step);
+            one.insert("size_gb".to_owned(), json!(size_gb));
+            Value::Object(one)
+        });
+        let known = [
+            ("name", Some(json!(disk.name))),
+            ("database", disk.database.as_ref().map(|name| json!(name))),
+            ("highest_iops", disk.iops.highest().map(|rate| json!(rate))),
+            ("p95_iops", disk.iops.at_percent(95.0).map(|rate| json!(rate))),
+            ("highest_mb_per_s", disk.mb_per_s.highest().map(|rate| json!(rate))),
+            ("p95_mb_per_s", disk.mb_per_s.at_percent(95.0).map(|rate| json!(rate))),
+            ("intervals", Some(json!(disk.iops.known().count()))),
+            ("known_percent", disk.iops.coverage_percent().map(|percent| json!(percent))),
+            ("read_ms", disk.read_ms.map(|ms| json!(ms))),
+            ("write_ms", disk.write_ms.map(|ms| json!(ms))),
+            ("carried_by", carried),
+        ];
+        Value::Object(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+    };
+    json!({
+        "program": all.program,
+        "disks": all.disks.iter().map(of).collect::<Vec<_>>(),
+        "remarks": all.remarks,
+        "instance": instance(storage),
+    })
+}
+
+fn advice_of(one: &Advice, all: &[DatabaseFile]) -> Value {
+    let files = one.files.iter().map(|at| format!("{}.{}", all[*at].database, all[*at].name));
+    json!({
+        "rule": one.rule.id,
+        "files": files.collect::<Vec<_>>(),
+        "text": planned::advice(one, all),
+        "source": one.rule.source,
+        "date": one.rule.date,
+    })
+}
+
+/// What was published.
+pub fn edition(storage: &Storage<'_>) -> Value {
+    let steps = storage.steps.iter().map(|step| Value::Object(limits_of(step)));
+    json!({ "steps": steps.collect::<Vec<_>>(), "instance": instance(storage) })
+}
+
+fn limits_of(step: &Step) -> Map<String, Value> {
+    let known = [
+        ("blob_gb", Some(json!(step.blob_gb))),
+        ("tier", step.name.as_ref().map(|name| json!(name))),
+        ("iops", step.iops.map(|iops| json!(iops))),
+        ("mb_per_s", step.mb_per_s.map(|rate| json!(rate))),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+fn instance(storage: &Storage<'_>) -> Map<String, Value> {
+    let known = [
+        ("edition", Some(json!(storage.instance.name))),
+        ("as_of", Some(json!(storage.instance.as_of.to_string()))),
+        ("tier", Some(json!(storage.tier.name))),
+        ("vcores", storage.wishes.vcores.map(|vcores| json!(vcores))),
+        ("space_gb", storage.space_gb().map(|gb| json!(gb))),
+        ("blobs_most_gb", storage.blobs_gb().map(|gb| json!(gb))),
+        ("log_mb_per_s", storage.tier.log_mb_per_second(storage.wishes.vcores).map(|rate| json!(rate))),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}

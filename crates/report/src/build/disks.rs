@@ -1,0 +1,111 @@
+//! What disks did that databases are to move from, and which files on Managed Instance would carry it.
+
+use plimsoll_plan::sources::Disks;
+use plimsoll_plan::{Activity, Demand, Step, Storage};
+
+use super::planned::{has, over_time};
+use crate::model::format::{count, listed, quantity};
+use crate::model::{Part, Rank, Report, Table, Tone, number, text};
+
+/// Disks that are named in the answer; the table has all.
+const MOST_NAMED: usize = 4;
+
+/// The share of the time that a percentile leaves out is 5 %.
+const MOST_OF_TIME: f64 = 95.0;
+
+/// From this time on a disk was busy itself, in ms, so that it may have done less than was wanted.
+const BUSY_MS: f64 = 20.0;
+
+/// The smallest file that carries what a disk did with so much to spare, in percent, and its size in GB.
+pub fn carried<'s>(disk: &Activity, storage: &'s Storage<'_>, headroom_percent: f64) -> Option<(&'s Step, f64)> {
+    let wanted = |demand: &Demand| demand.highest().map(|rate| rate * (1.0 + headroom_percent / 100.0));
+    let (iops, mb_per_s) = (wanted(&disk.iops), wanted(&disk.mb_per_s));
+    iops.or(mb_per_s)?;
+    storage.carries(iops.unwrap_or(0.0), mb_per_s.unwrap_or(0.0))
+}
+
+/// The report: which file carries each disk, what disks did over time, and a row for each.
+pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Report {
+    let mut report =
+        Report::new(format!("Disks of a machine, and files on {} of {}", storage.tier.title, storage.instance.as_of));
+    let mut answer = Part::of(Rank::Answer);
+    let mut busiest: Vec<&Activity> = all.disks.iter().collect();
+    busiest.sort_by(|a, b| b.iops.highest().unwrap_or(0.0).total_cmp(&a.iops.highest().unwrap_or(0.0)));
+    for (at, disk) in busiest.iter().take(MOST_NAMED).enumerate() {
+        let tone = if at == 0 { Tone::Headline } else { Tone::Plain };
+        answer.say(tone, sentence(disk, storage, headroom_percent));
+    }
+    let names = |of: &dyn Fn(&Activity) -> bool| -> Vec<&str> {
+        all.disks.iter().filter(|disk| of(disk)).map(|disk| disk.name.as_str()).collect()
+    };
+    let slow = names(&|disk| disk.read_ms.into_iter().chain(disk.write_ms).any(|ms| ms >= BUSY_MS));
+    if !slow.is_empty() {
+        let slow = listed(&slow, MOST_NAMED);
+        let said = format!(
+            "Reads or writes took {BUSY_MS} ms and more on {slow}: it may have been at its own limit, and the load want more."
+        );
+        answer.say(Tone::Warning, said);
+    }
+    let unsized_ones = names(&|disk| !disk.are_sizes_known);
+    if !unsized_ones.is_empty() {
+        let names = listed(&unsized_ones, MOST_NAMED);
+        answer.say(Tone::Warning, format!("Bytes were not counted of {names}: reads and writes of more than 256 KB count as several, and may be more than said."));
+    }
+    for remark in &all.remarks {
+        answer.say(Tone::Quiet, remark.clone());
+    }
+    let mut picture = Part::of(Rank::Picture);
+    picture.pictures(over_time(&all.disks, "I/Os a second over time", "IOPS", |disk| Some((&disk.iops, 1.0))));
+    let mut table = Part::of(Rank::Table);
+    table.table("", rows(all, storage, headroom_percent));
+    report.add_all([answer, picture, table]);
+    report
+}
+
+fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> String {
+    let highest = [
+        disk.iops.highest().map(|rate| quantity(rate, "IOPS")),
+        disk.mb_per_s.highest().map(|rate| quantity(rate, "MB/s")),
+    ];
+    let highest: Vec<String> = highest.into_iter().flatten().collect();
+    let did = format!(
+        "{} did {} in its busiest of {}",
+        disk.name,
+        highest.join(" and "),
+        count(disk.iops.known().count(), "interval")
+    );
+    let spare = quantity(headroom_percent, "%");
+    match carried(disk, storage, headroom_percent) {
+        Some((step, size_gb)) => format!(
+            "{did}: a file of {} carries that with {spare} to spare, as it has {}.",
+            quantity(size_gb, "GB"),
+            has(step).unwrap_or_default()
+        ),
+        None => format!(
+            "{did}: no single file is known to carry that with {spare} to spare, so it takes several, or Business Critical."
+        ),
+    }
+}
+
+fn rows(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Option<Table> {
+    let carried =
+        |disk: &&Activity| carried(disk, storage, headroom_percent).map(|(step, size_gb)| (step.clone(), size_gb));
+    Table::of(
+        all.disks.iter(),
+        &[
+            (text("disk"), &|disk: &&Activity| disk.name.as_str().into()),
+            (number("highest", "IOPS"), &|disk: &&Activity| disk.iops.highest().into()),
+            (number("95 % of the time at most", "IOPS"), &|disk: &&Activity| disk.iops.at_percent(MOST_OF_TIME).into()),
+            (number("highest", "MB/s"), &|disk: &&Activity| disk.mb_per_s.highest().into()),
+            (number("95 % of the time at most", "MB/s"), &|disk: &&Activity| {
+                disk.mb_per_s.at_percent(MOST_OF_TIME).into()
+            }),
+            (number("a read", "ms"), &|disk: &&Activity| disk.read_ms.into()),
+            (number("a write", "ms"), &|disk: &&Activity| disk.write_ms.into()),
+            (number("time known", "%"), &|disk: &&Activity| disk.iops.coverage_percent().into()),
+            (number("file that carries it", "GB"), &|disk: &&Activity| carried(disk).map(|(_, gb)| gb).into()),
+            (number("it has", "IOPS"), &|disk: &&Activity| carried(disk).and_then(|(step, _)| step.iops).into()),
+            (number("it has", "MB/s"), &|disk: &&Activity| carried(disk).and_then(|(step, _)| step.mb_per_s).into()),
+        ],
+    )
+}
