@@ -81,7 +81,9 @@ pub fn failure(interrupt: &Interrupt, error: Error) -> Failure {
 /// Listens for signals until the program ends, and hands them to the interrupt. The threads for what is to be done then are there from the
 /// beginning: when they are needed there may be none to be had.
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
+    // Who had it ignored from the beginning (nohup) wants the run to outlive the terminal.
+    let heard = if is_ignored(SIGHUP) { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
+    let mut signals = Signals::new(heard).map_err(|error| {
         Failure::usage(format!("cannot listen for signals: {error}"))
             .code(exit::INCOMPLETE)
             .hint("see the limits of this shell: 'ulimit -a'")
@@ -142,6 +144,13 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
             });
         }
     })
+}
+
+/// Whether a signal is ignored since before the program began, as far as the system shows that.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Says something without waiting long for whoever may not read it: a terminal that stands still, a pipe that is full.

@@ -405,3 +405,26 @@ fn a_signal_ends_the_wait_for_a_password() {
         assert_eq!(echo, Some("echo"), "{words} {signal:?}: {text}");
     }
 }
+
+/// Under nohup a run outlives the terminal.
+#[test]
+fn a_hang_up_that_was_ignored_before_is_ignored() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    let words = ["run", "insert", "--short", "--set", "duration=2s", "--repetitions", "1", "--target", &target];
+    let run = scene.command(&words);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(run.get_program()).args(run.get_args());
+    for (name, value) in run.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.current_dir(scene.path("")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = shell.spawn().unwrap();
+    wait_until(|| !scene.leftovers().is_empty());
+    kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::HUP).unwrap();
+    let ended = said(&child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{ended:#?}");
+}

@@ -85,7 +85,7 @@ fn a_store_is_for_its_owner_alone() {
         let path = path.display().to_string();
         scene.say(&["report", "latest", option, &path]).failed(2, &["is an SQLite database", "name another file"]);
     }
-    for part in ["-wal", "-shm", "-journal"] {
+    for part in ["-wal", "-shm", "-journal", ".lock"] {
         let path = format!("{}{part}", scene.store().display());
         scene.say(&["report", "latest", "--csv", &path]).failed(2, &["is a part of the SQLite database"]);
     }

@@ -164,8 +164,10 @@ impl<K: Keepers> Locks<K> {
             Owner::Unfinished => return Err(foreign::<K::Keeper>(&self.workspace, UNMARKED)),
             Owner::Somebody(reason) => return Err(foreign::<K::Keeper>(&self.workspace, &reason)),
             Owner::Nobody => {
-                let message = format!("{} was removed while its lease was lost", self.workspace);
-                return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
+                let message = format!("{} was not there any more when its lease was taken again", self.workspace);
+                return Err(Error::new(ErrorKind::Missing, message).hint(
+                    "somebody removed it, or renamed it or its database; 'plimsoll clean URL' finds it in the database that it is in now",
+                ));
             }
         }
         self.keeper = Some(keeper);

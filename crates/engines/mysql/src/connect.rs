@@ -64,6 +64,8 @@ pub(super) struct Connector {
     told: Told,
     /// What is about to be made there is noted here.
     pub(super) intents: Intents,
+    /// The server's own name for itself, once it is known: behind an address that moves another one may answer later.
+    pub(super) identity: Option<String>,
 }
 
 impl Connector {
@@ -108,6 +110,7 @@ impl Connector {
             lines: Arc::default(),
             told: Told::default(),
             intents: credentials.intents.clone(),
+            identity: None,
         })
     }
 
@@ -144,6 +147,7 @@ impl Connector {
             loopback: true,
             warnings: Vec::new(),
             ours: Arc::default(),
+            identity: None,
             ..self.clone()
         }
     }
@@ -186,11 +190,14 @@ impl Connector {
 
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
         let refused = |refused: Refused| refused.into_error(&self.errors.address, "MySQL or MariaDB", timeout);
-        let mut connection = self.enter(database, name, timeout).map_err(refused)?;
+        // At a server that is known a database is entered once it is sure that it is this one.
+        let at_login = database.filter(|_| self.identity.is_none());
+        let mut connection = self.enter(at_login, name, timeout).map_err(refused)?;
         // What the server lets each session begin with (init_connect) comes after the log-in. It may lead the session elsewhere, put
         // temporary tables in place of ours, or begin a transaction.
         connection.begin_anew()?;
         connection.set(text("character set of a session"))?;
+        self.refuse_another(&mut connection)?;
         if let Some(database) = database {
             connection.set(&fill("database of a session", &[("workspace", database)]))?;
         }
@@ -236,10 +243,25 @@ impl Connector {
         Err(failed.into())
     }
 
+    /// Another server may have sessions of the same numbers and databases of the same names.
+    fn refuse_another(&self, connection: &mut Connection) -> Result<()> {
+        let Some(known) = &self.identity else { return Ok(()) };
+        let text = connection.server.product.text("identity");
+        // Whoever may not ask any more is taken at his word.
+        if connection.ask_one(text).ok().flatten().is_none_or(|found| found == *known) {
+            return Ok(());
+        }
+        let message =
+            format!("{}: another server answers there now, and not the one that was measured", self.errors.address);
+        Err(Error::new(ErrorKind::Connect, message)
+            .hint("give the address of one server, which neither moves nor spreads sessions over several"))
+    }
+
     /// A connection to a server that may stand still, protected like the others.
     fn hurried(&self) -> io::Result<Connection> {
-        let connection = self.enter(None, "plimsoll cancel", CANCEL_PATIENCE).map_err(Refused::into_io)?;
+        let mut connection = self.enter(None, "plimsoll cancel", CANCEL_PATIENCE).map_err(Refused::into_io)?;
         connection.link.set_timeout(Some(CANCEL_PATIENCE));
+        self.refuse_another(&mut connection).map_err(io::Error::other)?;
         Ok(connection)
     }
 

@@ -39,6 +39,7 @@ impl MySqlDatabase {
     pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
         connector.intents = connector.intents.at(&server.description.fingerprint);
+        connector.identity.clone_from(&server.identity);
         Ok(Self { connector: Arc::new(connector), server })
     }
 

@@ -76,6 +76,8 @@ pub(super) struct Described {
     pub(super) log_directory: Option<PathBuf>,
     /// What its settings hold it to.
     pub(super) ceilings: Vec<Ceiling>,
+    /// Its own name for itself.
+    pub(super) identity: Option<String>,
 }
 
 pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Described> {
@@ -109,7 +111,7 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         local,
         cpus: cpus_of_machine().filter(|_| local),
         rest_before_reuse: rest_before_reuse(settings.get("innodb_old_blocks_time")),
-        fingerprint: identity.unwrap_or_else(|| connector.errors.address.clone()),
+        fingerprint: identity.clone().unwrap_or_else(|| connector.errors.address.clone()),
         warnings,
         settings,
         ..Description::new(product.name(), connection.server.version.clone(), page_bytes, weak_isolation)
@@ -123,7 +125,7 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         let log = connection.ask_one(text("log directory")).ok()??;
         Some(data.join(log)).filter(|path| path.is_dir())
     });
-    Ok(Described { description, facts, data_directory, log_directory, ceilings: ceilings(connection) })
+    Ok(Described { description, facts, data_directory, log_directory, ceilings: ceilings(connection), identity })
 }
 
 fn rest_before_reuse(old_blocks_ms: Option<&String>) -> Duration {

@@ -113,7 +113,8 @@ impl Errors {
             1290 if !error.message.to_ascii_lowercase().replace('_', "-").contains("read-only") => {
                 "an option of the server that the message names forbids it: change that option, or ask for a user whom it lets".to_owned()
             }
-            1290 | 1792 | 1836 => {
+            1792 => "sessions of this user begin read-only (transaction_read_only): connect to the primary, or have it set off".to_owned(),
+            1290 | 1836 => {
                 "connect to the primary, or to a server that may be written to, as a user with the right to write".to_owned()
             }
             1049 => "the URL's path names a database that exists, or none at all".to_owned(),

@@ -136,7 +136,7 @@ fn resolved(path: &Path) -> Result<PathBuf, Failure> {
 fn spare_database(path: &Path) -> Result<(), Failure> {
     // What lies beside one is a part of it: its log has what was kept last.
     let text = path.as_os_str().to_string_lossy();
-    let whole = ["-wal", "-shm", "-journal"].into_iter().find_map(|end| text.strip_suffix(end));
+    let whole = ["-wal", "-shm", "-journal", ".lock"].into_iter().find_map(|end| text.strip_suffix(end));
     let locked = text.strip_suffix(".lock").map(|place| format!("{place}.db"));
     let parts = [Some(&*text), whole, locked.as_deref()];
     let database = parts.into_iter().flatten().find(|path| is_database(Path::new(path)));
