@@ -1,6 +1,6 @@
 //! What files or disks did over time: rates between neighbouring looks at counters that only grow, by the clock of who counted them.
 
-use plimsoll_measurement::{FileGrowth, FileRow, Files};
+use plimsoll_measurement::{FileGrowth, FileRow, Files, foreign};
 
 use crate::advice::AT_LIMIT_PERCENT;
 use crate::demand::{Demand, Interval};
@@ -33,7 +33,12 @@ pub struct Activity {
     pub read_ms: Option<f64>,
     /// Mean time of a write, in ms.
     pub write_ms: Option<f64>,
+    /// Intervals in which reads or writes took [`BUSY_MS`] or more on average.
+    pub slow: usize,
 }
+
+/// From this time on a disk is busy itself, in ms, so that it may do less than is wanted.
+pub const BUSY_MS: f64 = 20.0;
 
 impl Activity {
     /// The file as plans have it, at its busiest; `None` where its size or its database is not known.
@@ -91,8 +96,8 @@ fn of_file(rows: &[(usize, &FileRow)], looks: &[Files], unit_bytes: u64) -> Opti
     let (_, last) = rows.last()?;
     let mut sums = Sums::default();
     let mut activity = Activity {
-        database: last.database.clone(),
-        name: last.name.clone(),
+        database: last.database.as_deref().map(foreign::plain),
+        name: foreign::plain(&last.name),
         kind: Some(if last.kind == FileKind::Log.name() { FileKind::Log } else { FileKind::Data }),
         size_gb: last.size_bytes.map(|bytes| bytes as f64 / GB),
         is_limited: last.limit.is_some(),
@@ -118,12 +123,18 @@ fn of_file(rows: &[(usize, &FileRow)], looks: &[Files], unit_bytes: u64) -> Opti
         activity.mb_per_s.intervals.push(Interval { rate: mb, ..interval });
         if let Some((growth, _)) = growth {
             activity.are_sizes_known &= growth.bytes().is_some();
+            activity.slow += usize::from(is_slow(growth.read_ms(), growth.write_ms()));
             sums.add(&growth);
         }
     }
     activity.read_ms = sums.0.read_ms();
     activity.write_ms = sums.0.write_ms();
     Some(activity)
+}
+
+/// Whether reads or writes took so long that the disk was busy itself.
+pub(crate) fn is_slow(read_ms: Option<f64>, write_ms: Option<f64>) -> bool {
+    read_ms.into_iter().chain(write_ms).any(|ms| ms >= BUSY_MS)
 }
 
 /// Reads and writes as the storage counts them. Those that are larger than its unit it counts as several; how many are is not known, so

@@ -1,7 +1,8 @@
 //! The rules of the advice as data, and what they find: each with what it looks at and where it comes from.
 
+use crate::gain::Brings;
 use crate::limits::Next;
-use crate::storage::Step;
+use crate::storage::{LimitOf, Step};
 
 /// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
 pub const AT_LIMIT_PERCENT: f64 = 90.0;
@@ -142,6 +143,8 @@ pub enum Finding {
         size_gb: f64,
         /// What it has then.
         step: Step,
+        /// What that brings.
+        brings: Option<Brings>,
     },
     /// Another file is to be added.
     Add {
@@ -203,25 +206,6 @@ pub enum Finding {
         /// The size that has the same limits, in GB.
         size_gb: f64,
     },
-}
-
-/// A limit of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitOf {
-    /// Reads and writes a second.
-    Iops,
-    /// MB a second.
-    Bandwidth,
-}
-
-impl LimitOf {
-    /// As people write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Iops => "IOPS",
-            Self::Bandwidth => "MB/s",
-        }
-    }
 }
 
 /// What a rule of this name found.

@@ -76,6 +76,11 @@ impl DatabaseFile {
         }
     }
 
+    /// Database and file, as sentences name it: `shop.data1`.
+    pub fn label(&self) -> String {
+        format!("{}.{}", self.database, self.name)
+    }
+
     /// Whether it holds temporary tables.
     pub fn is_of_tempdb(&self) -> bool {
         self.database.eq_ignore_ascii_case(TEMPDB)

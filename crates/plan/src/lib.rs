@@ -6,8 +6,10 @@
 
 pub mod activity;
 pub mod advice;
+pub mod against;
 pub mod demand;
 pub mod file;
+pub mod gain;
 pub mod layout;
 pub mod limits;
 pub mod list;

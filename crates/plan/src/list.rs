@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use csv::StringRecord;
+use plimsoll_measurement::foreign;
 
 use crate::file::{AtLimit, DatabaseFile, FileKind};
 use crate::sheet::{LONGEST_NAME, ListError, Sheet, line_of, shown, text_of};
@@ -143,7 +144,7 @@ impl Row<'_> {
         if name.chars().count() > LONGEST_NAME {
             return Err(self.wrong(format!("{column} has more than {LONGEST_NAME} characters")));
         }
-        Ok(name.to_owned())
+        Ok(foreign::plain(name))
     }
 
     /// The word of this list, and those of the engine's own views; else what the file's ending says.

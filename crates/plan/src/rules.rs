@@ -1,9 +1,10 @@
 //! What to change, by the rules that the makers of the service published: each as data, with what it looks at and where it comes from.
 
-use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, LimitOf, RULES, of};
+use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, RULES, of};
 use crate::file::{DatabaseFile, FileKind};
+use crate::gain::brings;
 use crate::limits::{FileLimits, Limits, Next, of_file};
-use crate::storage::{Step, Storage};
+use crate::storage::{LimitOf, Step, Storage};
 
 mod diagnosis;
 
@@ -98,7 +99,8 @@ fn grow(at: usize, file: &DatabaseFile, limits: &FileLimits, storage: &Storage<'
     let (used_percent, of_limit) = used(file, limits)?;
     match larger(file, limits, storage) {
         Some((size_gb, step, true)) => {
-            of("file-at-limit", vec![at], Finding::Grow { used_percent, of: of_limit, size_gb, step })
+            let brings = brings(file, of_limit, &step);
+            of("file-at-limit", vec![at], Finding::Grow { used_percent, of: of_limit, size_gb, step, brings })
         }
         // The size with the most is not enough, or it has that already.
         best if file.kind == FileKind::Data => {

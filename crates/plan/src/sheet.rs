@@ -43,7 +43,7 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// Reads a table of so many rows at most.
     pub fn read(text: &str, most_rows: usize) -> Result<Self, ListError> {
-        let first = text.lines().next().unwrap_or_default();
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let delimiter = match (first.contains('\t'), first.contains(';') && !first.contains(',')) {
             (true, _) if !first.contains(',') => b'\t',
             (_, true) => b';',

@@ -48,6 +48,25 @@ pub struct Step {
     pub mb_per_s: Option<f64>,
 }
 
+/// A limit of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitOf {
+    /// Reads and writes a second.
+    Iops,
+    /// MB a second.
+    Bandwidth,
+}
+
+impl LimitOf {
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "MB/s",
+        }
+    }
+}
+
 /// Why an instance can't be as it was wished.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StorageError {

@@ -212,13 +212,45 @@ fn what_disks_of_a_machine_did_says_which_file_carries_it() {
     let slow = scene.say(&["plan", "mi", "--files", "slow.txt"]);
     assert!(
         slow.out.contains("no single file is known to carry that")
-            && slow.out.contains("may have been at its own limit"),
+            && slow.out.contains("may be at a limit of its own"),
         "{slow:#?}"
     );
     scene.say(&[&words[..], &["--layouts"]].concat()).failed(2, &["no files with sizes"]);
     scene.say(&[&words[..], &["--sample", "30s"]].concat()).failed(2, &["are for a live server"]);
     std::fs::write(scene.path("once.txt"), report(9, 1.0)).unwrap();
     scene.say(&["plan", "mi", "--files", "once.txt"]).failed(2, &["iostat -x 1 30"]);
+}
+
+#[test]
+fn files_are_held_against_disks_of_a_virtual_machine() {
+    let scene = Scene::new();
+    let list =
+        "database,file,type,size_gb,iops,mb_per_s,write_ms\nshop,data,data,150,1080,60,132\nshop,log,log,40,100,10,5\n";
+    std::fs::write(scene.path("files.csv"), list).unwrap();
+    let words = ["plan", "mi", "--files", "files.csv", "--date", "2018-12-18", "--against", "E8bds_v5"];
+    let disks = ["--disks", "4 x azure-managed-disk/P30"];
+    let said = scene.say(&[&words[..], &disks, &["--json"]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let plan = said.json().remove(0);
+    let against = &plan["against"];
+    let factor = |side: &str| against[side]["factor"].as_f64().unwrap();
+    // 1,100 of 1,080; and 4 disks of 200 MB (10^6 bytes) for 70 MB (2^20).
+    assert!((factor("on_instance") - 1100.0 / 1080.0).abs() < 1e-9, "{against}");
+    assert!((factor("on_machine") - 800e6 / f64::from(1 << 20) / 70.0).abs() < 1e-6, "{against}");
+    assert_eq!(against["on_instance"]["before"], "shop.data is at its IOPS");
+    let advice = plan["advice"].to_string();
+    assert!(
+        advice.contains("do 0 to 113 % more; with as many under way, a read or write would take 2.00 ms to 62.0 ms"),
+        "{advice}"
+    );
+    let text = scene.say(&[&words[..], &disks].concat());
+    assert!(text.out.contains("As they are, these files carry up to 1.02 times"), "{text:#?}");
+    let alone = scene.say(&words);
+    assert!(alone.code == 2 && alone.err.contains("--disks"), "{alone:#?}");
+    let unknown = [&words[..], &["--disks", "4 x azure-managed-disk/P99"]].concat();
+    scene.say(&unknown).failed(2, &["P99"]);
+    std::fs::write(scene.path("files.csv"), "database,file,type,size_gb\nshop,data,data,150\n").unwrap();
+    scene.say(&[&words[..], &disks].concat()).failed(2, &["does not say what the files do"]);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use std::path::Path;
 use plimsoll_engine::mark;
 use plimsoll_engine::process;
 use plimsoll_engine::server::cold::{DISPLACER, fits, forget};
-use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::{Cold, ColdFollower, RequestAccess, Result, Table, Workspace};
 
@@ -44,7 +43,8 @@ impl ColdMaker<'_> {
         cold: &Cold,
     ) -> Result<Vec<String>> {
         let connector = self.connector;
-        let mut done = restart(cold, connector.clock.as_ref(), self.follower, || started_at(connector))?;
+        let mut done =
+            restart(cold, connector.clock.as_ref(), self.follower, || Ok(connector.started_at()?.unwrap_or_default()))?;
         let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
         self.follower.working(connection.link.cancel());
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
@@ -111,10 +111,4 @@ fn of_displacer(name: &str, run: &Workspace, rows: u64) -> String {
     let (bytes, rows) = (ROW_BYTES.to_string(), rows.to_string());
     let mark = mark::of_part(TABLE, DISPLACER, run.name());
     fill(name, &[("workspace", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("rows", &rows), ("mark", &mark)])
-}
-
-/// The part of a UUID that a server makes up when it is started. Asked by a session that ends at once.
-fn started_at(connector: &Connector) -> Result<String> {
-    let uuid = connector.connect(CONTROL)?.ask_one(text("start"))?.unwrap_or_default();
-    Ok(uuid.splitn(4, '-').nth(3).unwrap_or_default().to_owned())
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -192,19 +192,27 @@ impl Connector {
         let refused = |refused: Refused| refused.into_error(&self.errors.address, "MySQL or MariaDB", timeout);
         // At a server that is known a database is entered once it is sure that it is this one.
         let at_login = database.filter(|_| self.identity.is_none());
-        let mut connection = self.enter(at_login, name, timeout).map_err(refused)?;
+        let (mut connection, start) = self.enter(at_login, name, timeout).map_err(refused)?;
         // What the server lets each session begin with (init_connect) comes after the log-in. It may lead the session elsewhere, put
         // temporary tables in place of ours, or begin a transaction.
         connection.begin_anew()?;
         connection.set(text("character set of a session"))?;
-        self.refuse_another(&mut connection)?;
+        if let Some(found) = self.refuse_another(&mut connection)? {
+            let _ = start.set(found);
+        }
         if let Some(database) = database {
             connection.set(&fill("database of a session", &[("workspace", database)]))?;
         }
         Ok(connection)
     }
 
-    fn enter(&self, database: Option<&str>, name: &str, timeout: Duration) -> std::result::Result<Connection, Refused> {
+    /// A connection, and where its server's start is to be noted, without which its statements are cancelled unchecked.
+    fn enter(
+        &self,
+        database: Option<&str>,
+        name: &str,
+        timeout: Duration,
+    ) -> std::result::Result<(Connection, Arc<OnceLock<String>>), Refused> {
         let addresses = if let Some(path) = &self.socket {
             vec![Address::Unix(path.clone())]
         } else {
@@ -235,21 +243,30 @@ impl Connector {
             let welcome = login::log_in(&mut line, &login, &self.errors)?;
             line.stream.socket().clear_timeout()?;
             line.trust();
-            let (connector, id) = (self.clone(), welcome.id);
-            let canceller = Canceller::new(breaker, &self.lines, move || connector.kill(id));
+            let (connector, id, start) = (self.clone(), welcome.id, Arc::<OnceLock<String>>::default());
+            let of_session = Arc::clone(&start);
+            let canceller =
+                Canceller::new(breaker, &self.lines, move || connector.kill(id, of_session.get().map(String::as_str)));
             let (errors, ours) = (self.errors.clone(), Arc::clone(&self.ours));
-            return Ok(Connection::new(line, errors, welcome, (canceller, ours), question(self.timeout)));
+            return Ok((Connection::new(line, errors, welcome, (canceller, ours), question(self.timeout)), start));
         }
         Err(failed.into())
     }
 
-    /// Another server may have sessions of the same numbers and databases of the same names.
-    fn refuse_another(&self, connection: &mut Connection) -> Result<()> {
-        let Some(known) = &self.identity else { return Ok(()) };
+    /// Fails at another server, which may have databases of the same names and sessions of the same numbers. Gives the start of the server: after
+    /// a restart numbers begin anew. Whoever may not ask any more is taken at his word.
+    fn refuse_another(&self, connection: &mut Connection) -> Result<Option<String>> {
         let text = connection.server.product.text("identity");
-        // Whoever may not ask any more is taken at his word.
-        if connection.ask_one(text).ok().flatten().is_none_or(|found| found == *known) {
-            return Ok(());
+        let Some([Some(found), start]) = connection
+            .ask(text)
+            .ok()
+            .and_then(|rows| rows.into_iter().next())
+            .and_then(|row| <[Option<String>; 2]>::try_from(row).ok())
+        else {
+            return Ok(None);
+        };
+        if self.identity.as_ref().is_none_or(|known| *known == found) {
+            return Ok(start.as_deref().map(start_of));
         }
         let message =
             format!("{}: another server answers there now, and not the one that was measured", self.errors.address);
@@ -257,17 +274,27 @@ impl Connector {
             .hint("give the address of one server, which neither moves nor spreads sessions over several"))
     }
 
-    /// A connection to a server that may stand still, protected like the others.
-    fn hurried(&self) -> io::Result<Connection> {
-        let mut connection = self.enter(None, "plimsoll cancel", CANCEL_PATIENCE).map_err(Refused::into_io)?;
-        connection.link.set_timeout(Some(CANCEL_PATIENCE));
-        self.refuse_another(&mut connection).map_err(io::Error::other)?;
-        Ok(connection)
+    /// The start of the server, asked by a session that ends at once.
+    pub(super) fn started_at(&self) -> Result<Option<String>> {
+        let mut connection = self.connect("plimsoll control")?;
+        self.refuse_another(&mut connection)
     }
 
-    /// Kills the statement of a connection over another one.
-    fn kill(&self, id: u32) -> io::Result<()> {
-        match self.hurried()?.query(&fill("end a statement", &[("session", &id.to_string())]), &mut |_| Ok(false)) {
+    /// A connection to a server that may stand still, protected like the others.
+    fn hurried(&self) -> io::Result<(Connection, Option<String>)> {
+        let (mut connection, _) = self.enter(None, "plimsoll cancel", CANCEL_PATIENCE).map_err(Refused::into_io)?;
+        connection.link.set_timeout(Some(CANCEL_PATIENCE));
+        let start = self.refuse_another(&mut connection).map_err(io::Error::other)?;
+        Ok((connection, start))
+    }
+
+    /// Kills the statement of a connection over another one. Of a server that was started anew since, the number is somebody else's.
+    fn kill(&self, id: u32, start: Option<&str>) -> io::Result<()> {
+        let (mut connection, now) = self.hurried()?;
+        if start.is_some() && start != now.as_deref() {
+            return Ok(());
+        }
+        match connection.query(&fill("end a statement", &[("session", &id.to_string())]), &mut |_| Ok(false)) {
             Err(Failed::Wire(error)) => Err(error),
             // One that has ended can't be killed.
             _ => Ok(()),
@@ -279,6 +306,11 @@ impl Connector {
         let connector = self.clone();
         Pulse::new(&self.lines, move || connector.hurried().map(drop))
     }
+}
+
+/// The part of a UUID that a server makes up when it is started.
+fn start_of(uuid: &str) -> String {
+    uuid.splitn(4, '-').nth(3).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -801,35 +801,3 @@ fn a_library_of_somebody_elses_keeps_a_database() {
     server().sql("DROP LIBRARY plimsoll_run_library.theirs").unwrap();
     assert!(database.remove(&workspace("library")).unwrap());
 }
-
-/// An address that leads to another server in mid-run, as after a fail-over: nothing is done there, and no session of its is ended.
-#[test]
-fn another_server_is_not_taken_for_the_one_that_was_measured() {
-    let [first, second] = [(); 2].map(|()| MariaDb::builder().buffer_pool_mb(16).start().unwrap());
-    let folder = tempfile::tempdir().unwrap();
-    let link = folder.path().join("mysql.sock");
-    std::os::unix::fs::symlink(first.socket(), &link).unwrap();
-    let url = first.socket_url("test").replace(&first.socket().display().to_string(), &link.display().to_string());
-    assert!(url.contains("mysql.sock"), "{url}");
-    let database = try_open(&url, None).unwrap();
-    let workspace = Workspace::run("moved").unwrap();
-    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
-    // The other one has a database of the same name, which is nobody's of ours.
-    second.sql(&format!("CREATE DATABASE {}", workspace.name())).unwrap();
-    std::fs::remove_file(&link).unwrap();
-    std::os::unix::fs::symlink(second.socket(), &link).unwrap();
-    let errors = [
-        database.session(&workspace, &workspace).err().unwrap(),
-        database.remove(&workspace).unwrap_err(),
-        database.workspaces().unwrap_err(),
-    ];
-    for error in errors {
-        let is_so = error.kind == ErrorKind::Connect && error.message.contains("another server answers");
-        assert!(is_so && error.hint.is_some(), "{error:?}");
-    }
-    assert!(second.sql("SHOW DATABASES").unwrap().contains(workspace.name()));
-    std::fs::remove_file(&link).unwrap();
-    std::os::unix::fs::symlink(first.socket(), &link).unwrap();
-    drop(lease);
-    assert!(database.remove(&workspace).unwrap());
-}

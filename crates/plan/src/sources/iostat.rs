@@ -8,7 +8,8 @@ use crate::sheet::{ListError, shown};
 use super::series::{Disks, Figures, MOST_INTERVALS, Series, busy};
 
 const PROGRAM: &str = "iostat";
-const FIRST: &str = "The first report of iostat is of the time since the machine was started, and is left out.";
+const FIRST: &str = "The first report is left out, as iostat makes it of the time since the machine was started. With -y it does not, and an \
+                     interval is missing here.";
 const KB: f64 = 1024.0;
 /// A sector of the kernel's statistics.
 const SECTOR: f64 = 512.0;
@@ -34,14 +35,24 @@ const COLUMNS: [(&str, Put); 11] = [
     }),
 ];
 
-/// Whether it is one: a line begins with the word and names a rate of reads.
+/// Whether it is one: a line has the word, and names a rate.
 pub(super) fn is_one(text: &str) -> bool {
-    text.lines().any(is_header)
+    let has_rates = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ends = [words.first(), words.last()];
+        let names_device = ends.into_iter().flatten().any(|word| is_device(word));
+        names_device && words.iter().any(|word| matches!(*word, "r/s" | "tps" | "%util"))
+    };
+    text.lines().any(has_rates)
+}
+
+fn is_device(word: &str) -> bool {
+    matches!(word, "Device" | "Device:")
 }
 
 fn is_header(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    words.next().is_some_and(|word| matches!(word, "Device" | "Device:")) && words.any(|word| word == "r/s")
+    words.next().is_some_and(is_device) && words.any(|word| word == "r/s")
 }
 
 /// Reports as they come.
@@ -86,6 +97,11 @@ impl Reports {
 pub(super) fn of_text(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
     let mut reports = Reports { unit_bytes, ..Reports::default() };
     let mut columns: Option<Vec<&str>> = None;
+    if !text.lines().any(is_header) {
+        return Err(ListError::whole(
+            "it is of iostat, without the columns Device, r/s and w/s: take 'iostat -x', without -s and -h",
+        ));
+    }
     for (line, number) in text.lines().zip(1_u64..) {
         if is_header(line) {
             reports.begin();

@@ -37,18 +37,22 @@ struct Column {
 }
 
 pub(super) fn read(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
-    let text = text.trim_start();
     let sheet = Sheet::read(text, MOST_INTERVALS)?;
     let mut remarks = Vec::new();
     let paths = || sheet.headers.iter().enumerate().filter_map(|(at, header)| Some((at, counter(header)?)));
-    let of_volumes = paths().any(|(_, (object, ..))| object.eq_ignore_ascii_case("LogicalDisk"));
+    let of_volumes = paths().any(|(_, path)| path.object.eq_ignore_ascii_case("LogicalDisk"));
+    let first_host = paths().next().map(|(_, path)| path.host);
+    let is_of_many = paths().any(|(_, path)| Some(path.host) != first_host);
     let object = if of_volumes { "LogicalDisk" } else { "PhysicalDisk" };
-    if of_volumes && paths().any(|(_, (object, ..))| object.eq_ignore_ascii_case("PhysicalDisk")) {
+    if of_volumes && paths().any(|(_, path)| path.object.eq_ignore_ascii_case("PhysicalDisk")) {
         remarks.push("It has volumes and the disks below them; the volumes count.".to_owned());
     }
-    let (mut names, mut columns) = (Vec::new(), Vec::new());
-    for (at, (_, disk, counter)) in paths().filter(|(_, (other, ..))| other.eq_ignore_ascii_case(object)) {
-        let Some((_, put)) = COUNTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(counter)) else { continue };
+    let (mut names, mut columns): (Vec<String>, Vec<Column>) = (Vec::new(), Vec::new());
+    for (at, path) in paths().filter(|(_, path)| path.object.eq_ignore_ascii_case(object)) {
+        let Some((_, put)) = COUNTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(path.counter)) else {
+            continue;
+        };
+        let disk = if is_of_many { format!("{} {}", path.host, path.disk) } else { path.disk.to_owned() };
         let place = names.iter().position(|name| *name == disk).unwrap_or_else(|| {
             names.push(disk);
             names.len() - 1
@@ -106,13 +110,23 @@ pub(super) fn read(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
     busy(all, PROGRAM, remarks)
 }
 
-/// Object, disk and counter of a path such as `\\HOST\LogicalDisk(D:)\Disk Reads/sec`; sums over all disks are left out.
-fn counter(path: &str) -> Option<(&str, &str, &str)> {
+/// What a counter is of.
+struct Path<'a> {
+    /// The machine; empty where it is left out.
+    host: &'a str,
+    object: &'a str,
+    disk: &'a str,
+    counter: &'a str,
+}
+
+/// The parts of a path such as `\\HOST\LogicalDisk(D:)\Disk Reads/sec`; sums over all disks are left out.
+fn counter(path: &str) -> Option<Path<'_>> {
     let (before, counter) = path.rsplit_once('\\')?;
     let open = before.find('(')?;
     let disk = before[open + 1..].strip_suffix(')')?;
-    let object = before[..open].rsplit('\\').next()?;
-    (disk != "_Total").then_some((object, disk, counter))
+    let (host, object) = before[..open].rsplit_once('\\').unwrap_or(("", &before[..open]));
+    let host = host.trim_start_matches('\\');
+    (disk != "_Total").then_some(Path { host, object, disk, counter })
 }
 
 /// Seconds since the beginning of the calendar of a time such as `11/28/2026 09:15:00.000`.

@@ -1,6 +1,8 @@
 //! Disks as their intervals come, whoever counted them.
 
-use crate::activity::Activity;
+use plimsoll_measurement::foreign;
+
+use crate::activity::{Activity, is_slow};
 use crate::demand::{Demand, Interval};
 use crate::sheet::ListError;
 
@@ -60,7 +62,7 @@ pub(super) struct Series {
 
 impl Series {
     pub fn new(name: &str, unit_bytes: u64) -> Self {
-        let activity = Activity { name: name.to_owned(), are_sizes_known: true, ..Activity::default() };
+        let activity = Activity { name: foreign::plain(name), are_sizes_known: true, ..Activity::default() };
         Self { activity, unit_bytes, waited: [(0.0, 0.0); 2] }
     }
 
@@ -70,6 +72,9 @@ impl Series {
         self.activity.are_sizes_known &= iops.is_none() || mb_per_s.is_some();
         self.activity.iops.intervals.push(Interval { rate: iops, ..interval });
         self.activity.mb_per_s.intervals.push(Interval { rate: mb_per_s, ..interval });
+        let did = |rate: Option<f64>, ms: Option<f64>| ms.filter(|_| rate.is_none_or(|rate| rate > 0.0));
+        let is_slow = is_slow(did(figures.reads, figures.read_ms), did(figures.writes, figures.write_ms));
+        self.activity.slow += usize::from(is_slow);
         let both = [(figures.reads, figures.read_ms), (figures.writes, figures.write_ms)];
         for (sums, (rate, ms)) in self.waited.iter_mut().zip(both) {
             if let (Some(rate), Some(ms)) = (rate, ms) {

@@ -79,7 +79,7 @@ fn reports_of_iostat_are_read_as_text_and_as_json() {
         // 50 MB in 30 writes are counted as 200; 2 MB in 10 reads are 10, and no fewer.
         assert_eq!((rates(&sda.iops), rates(&sda.mb_per_s)), (vec![Some(210.0)], vec![Some(52.0)]));
         assert_eq!((sda.read_ms, sda.write_ms, sda.kind), (Some(2.0), Some(8.0), None));
-        assert_eq!(found.remarks, [iostat_remark()]);
+        assert!(found.remarks[0].starts_with("The first report is left out"), "{:?}", found.remarks);
     }
     // Older versions: sectors, one time for both.
     let old = "Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util\n\
@@ -87,10 +87,6 @@ fn reports_of_iostat_are_read_as_text_and_as_json() {
     let sda = disks(&old.repeat(3)).disks.remove(0);
     assert_eq!((rates(&sda.iops), sda.read_ms), (vec![Some(3.0); 2], Some(3.0)));
     assert_eq!(rates(&sda.mb_per_s)[0], Some(24.0 * 512.0 / f64::from(1 << 20)));
-}
-
-fn iostat_remark() -> String {
-    "The first report of iostat is of the time since the machine was started, and is left out.".to_owned()
 }
 
 #[test]
@@ -118,4 +114,44 @@ fn what_can_not_be_read_is_named_with_its_line() {
         said(&IOSTAT.replace("10,00  2048,00", "0,00  0,00").replace("30,00  51200,00", "0,00  0,00"))
             .contains("no disk did anything")
     );
+}
+
+#[test]
+fn disks_of_two_machines_are_two_and_lines_are_those_of_the_file() {
+    let two = "\"(PDH-CSV 4.0) (x)(0)\",\"\\\\A\\LogicalDisk(D:)\\Disk Transfers/sec\",\"\\\\B\\LogicalDisk(D:)\\Disk Transfers/sec\"\n\
+               \"11/28/2026 10:00:00.000\",\"1\",\"1\"\n\"11/28/2026 10:00:01.000\",\"200\",\"500\"\n";
+    let found = disks(two);
+    let seen: Vec<(&str, Option<f64>)> =
+        found.disks.iter().map(|disk| (disk.name.as_str(), disk.iops.highest())).collect();
+    assert_eq!(seen, [("A D:", Some(200.0)), ("B D:", Some(500.0))]);
+    // typeperf begins with an empty line.
+    assert_eq!(disks(&format!("\n{two}")), found);
+    let wrong = format!("\n{}", two.replace("\"500\"", "\"x\""));
+    assert!(said(&wrong).starts_with("line 4: "), "{}", said(&wrong));
+}
+
+/// A disk that is at its limit for some minutes of hours is so, whatever its times are on average.
+#[test]
+fn intervals_of_a_slow_disk_are_counted() {
+    let found = disks(&PERFMON.replace("\"0.014\"", "\"0.060\""));
+    assert_eq!(found.disks.iter().map(|disk| disk.slow).collect::<Vec<_>>(), [1, 0]);
+    let idle = PERFMON.replace("\"400\",\"0\",\"3276800\",\"0\",\"0.014\"", "\"0\",\"0\",\"0\",\"0\",\"0.060\"");
+    assert_eq!(disks(&idle).disks[0].slow, 0, "nothing was read then");
+}
+
+#[test]
+fn other_reports_of_iostat_are_named_as_such() {
+    for text in [
+        "Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util\nsda 1 2 3 4 5 6 7\n",
+        "  r/s     rkB/s  %util Device\n 1 2.0k 3 sda\n",
+    ] {
+        assert!(said(text).contains("take 'iostat -x', without -s and -h"), "{}", said(text));
+    }
+}
+
+#[test]
+fn names_drive_no_terminal() {
+    let Ok(Source::Files(files)) = read(b"database,file,type,size_gb\n\"d\x1b[8m\",f,data,1\n", UNIT) else { panic!() };
+    assert_eq!(files[0].database, "d\u{fffd}[8m");
+    assert_eq!(disks(&IOSTAT.replace("sda", "s\u{1b}[31m")).disks[0].name, "s\u{fffd}[31m");
 }

@@ -27,6 +27,8 @@ Examples:
   plimsoll plan mi --files files.csv --layouts             which files would carry it with room to spare
   plimsoll plan mi --files mssql://ann@host/master         what the files of a live instance do, 30 s long
   plimsoll plan mi --files perfmon.csv                     which files would carry what disks of a machine do
+  plimsoll plan mi --files files.csv --against E8bds_v5 --disks '4 x azure-managed-disk/P30'
+                                                           the same load on a virtual machine
   plimsoll plan mi --vcores 8 --date 2026-09-01            what was published of such an instance
 
 A list is CSV with a header: database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms], with type data or log.
@@ -59,6 +61,12 @@ pub struct PlanMi {
     /// Virtual cores of the instance: they decide how much space it can have, and how fast its log may grow.
     #[arg(long, value_name = "N")]
     pub vcores: Option<u32>,
+    /// Hold the files against disks that all of them share on a virtual machine of this size, such as E8bds_v5.
+    #[arg(long, value_name = "VM", requires = "files", requires = "disks")]
+    pub against: Option<String>,
+    /// The disks of that machine, striped, such as '4 x azure-managed-disk/P30'.
+    #[arg(long, value_name = "N x SERVICE/DISK", requires = "against")]
+    pub disks: Option<String>,
     /// Search for layouts that carry what the files do, with the statements that would make them. They are never run.
     #[arg(long, requires = "files")]
     pub layouts: bool,

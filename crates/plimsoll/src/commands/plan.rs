@@ -8,8 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_catalog::{Catalog, Date};
+use plimsoll_disk::bought::{Purchase, promise};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
+use plimsoll_plan::against::{Pool, Shared, against};
 use plimsoll_plan::layout::{self, Rules};
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::{Observed, advise};
@@ -73,7 +75,14 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let found = limits(&files, &storage);
     let advised = advise(&files, &storage, &found, &observed);
     let layouts = options.layouts.then(|| search(&files, &storage, options, headroom_percent)).transpose()?;
+    let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;
+    let held = pool.as_ref().map(|pool| (pool, against(&files, &activity, (&storage, &found), pool)));
+    if held.as_ref().is_some_and(|(_, held)| held.instance.is_none() || held.pool.is_none()) {
+        return Err(Failure::usage("--against: what was read does not say what the files do")
+            .hint("add columns iops and mb_per_s, those at the busiest time"));
+    }
     let plan = Plan {
+        against: held,
         files: &files,
         storage: &storage,
         limits: &found,
@@ -178,6 +187,20 @@ fn pace(options: &PlanMi) -> Result<Pace, Failure> {
             .hint("name a longer --interval"));
     }
     Ok(Pace { time, interval })
+}
+
+/// The limits of the disks of a virtual machine, and of the machine.
+fn pool(vm: &str, options: &PlanMi, files: &[DatabaseFile]) -> Result<Pool, Failure> {
+    let disks = options.disks.clone().unwrap_or_default();
+    let name = format!("{disks} of {vm}");
+    let bytes = files.iter().map(|file| file.size_gb).sum::<f64>() * GB;
+    let purchase = Purchase { disks, vm: Some(vm.to_owned()), ..Purchase::default() };
+    let promise = promise(&purchase, bytes as u64)?;
+    let of = |resource: &str| {
+        let ceiling = promise.ceilings.iter().find(|ceiling| ceiling.resource == resource)?;
+        Some(Shared { limit: ceiling.value, source: ceiling.source.clone() })
+    };
+    Ok(Pool { name, iops: of("data_iops"), mb_per_s: of("data_bandwidth") })
 }
 
 /// Only a live server is sampled.

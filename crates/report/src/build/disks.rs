@@ -1,10 +1,12 @@
 //! What disks did that databases are to move from, and which files on Managed Instance would carry it.
 
+use plimsoll_plan::activity::BUSY_MS;
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Demand, Step, Storage};
 
-use super::planned::{has, over_time};
-use crate::model::format::{count, listed, quantity};
+use super::planned::has;
+use super::plots_files::over_time;
+use crate::model::format::{listed, quantity, whole};
 use crate::model::{Part, Rank, Report, Table, Tone, number, text};
 
 /// Disks that are named in the answer; the table has all.
@@ -12,9 +14,6 @@ const MOST_NAMED: usize = 4;
 
 /// The share of the time that a percentile leaves out is 5 %.
 const MOST_OF_TIME: f64 = 95.0;
-
-/// From this time on a disk was busy itself, in ms, so that it may have done less than was wanted.
-const BUSY_MS: f64 = 20.0;
 
 /// The smallest file that carries what a disk did with so much to spare, in percent, and its size in GB.
 pub fn carried<'s>(disk: &Activity, storage: &'s Storage<'_>, headroom_percent: f64) -> Option<(&'s Step, f64)> {
@@ -26,8 +25,10 @@ pub fn carried<'s>(disk: &Activity, storage: &'s Storage<'_>, headroom_percent: 
 
 /// The report: which file carries each disk, what disks did over time, and a row for each.
 pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Report {
-    let mut report =
-        Report::new(format!("Disks of a machine, and files on {} of {}", storage.tier.title, storage.instance.as_of));
+    let mut report = Report::new(format!(
+        "What {} counted, and files on {} of {}",
+        all.program, storage.tier.title, storage.instance.as_of
+    ));
     let mut answer = Part::of(Rank::Answer);
     let mut busiest: Vec<&Activity> = all.disks.iter().collect();
     busiest.sort_by(|a, b| b.iops.highest().unwrap_or(0.0).total_cmp(&a.iops.highest().unwrap_or(0.0)));
@@ -38,11 +39,12 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
     let names = |of: &dyn Fn(&Activity) -> bool| -> Vec<&str> {
         all.disks.iter().filter(|disk| of(disk)).map(|disk| disk.name.as_str()).collect()
     };
-    let slow = names(&|disk| disk.read_ms.into_iter().chain(disk.write_ms).any(|ms| ms >= BUSY_MS));
+    let slow = all.disks.iter().filter(|disk| disk.slow > 0);
+    let slow: Vec<String> = slow.map(|disk| format!("{} (in {})", disk.name, intervals(disk.slow))).collect();
     if !slow.is_empty() {
         let slow = listed(&slow, MOST_NAMED);
         let said = format!(
-            "Reads or writes took {BUSY_MS} ms and more on {slow}: it may have been at its own limit, and the load want more."
+            "Reads or writes took {BUSY_MS} ms and more on {slow}: a disk may be at a limit of its own then, and the load want more."
         );
         answer.say(Tone::Warning, said);
     }
@@ -50,6 +52,14 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
     if !unsized_ones.is_empty() {
         let names = listed(&unsized_ones, MOST_NAMED);
         answer.say(Tone::Warning, format!("Bytes were not counted of {names}: reads and writes of more than 256 KB count as several, and may be more than said."));
+    }
+    let uncounted = names(&|disk| disk.iops.highest().is_none());
+    if !uncounted.is_empty() {
+        let names = listed(&uncounted, MOST_NAMED);
+        answer.say(
+            Tone::Warning,
+            format!("Reads and writes were not counted of {names}: whether a file carries them is said by MB/s alone."),
+        );
     }
     for remark in &all.remarks {
         answer.say(Tone::Quiet, remark.clone());
@@ -72,7 +82,7 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
         "{} did {} in its busiest of {}",
         disk.name,
         highest.join(" and "),
-        count(disk.iops.known().count(), "interval")
+        intervals(disk.iops.known().count().max(disk.mb_per_s.known().count()))
     );
     let spare = quantity(headroom_percent, "%");
     match carried(disk, storage, headroom_percent) {
@@ -85,6 +95,11 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
             "{did}: no single file is known to carry that with {spare} to spare, so it takes several, or Business Critical."
         ),
     }
+}
+
+/// `3,738 intervals`.
+fn intervals(number: usize) -> String {
+    format!("{} interval{}", whole(number as u64), if number == 1 { "" } else { "s" })
 }
 
 fn rows(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Option<Table> {
@@ -102,7 +117,10 @@ fn rows(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Option<Tab
             }),
             (number("a read", "ms"), &|disk: &&Activity| disk.read_ms.into()),
             (number("a write", "ms"), &|disk: &&Activity| disk.write_ms.into()),
-            (number("time known", "%"), &|disk: &&Activity| disk.iops.coverage_percent().into()),
+            (number("time known", "%"), &|disk: &&Activity| {
+                let known = [&disk.iops, &disk.mb_per_s].into_iter().filter_map(Demand::coverage_percent);
+                known.reduce(f64::max).into()
+            }),
             (number("file that carries it", "GB"), &|disk: &&Activity| carried(disk).map(|(_, gb)| gb).into()),
             (number("it has", "IOPS"), &|disk: &&Activity| carried(disk).and_then(|(step, _)| step.iops).into()),
             (number("it has", "MB/s"), &|disk: &&Activity| carried(disk).and_then(|(step, _)| step.mb_per_s).into()),

@@ -1,6 +1,7 @@
 //! Builders: they make the report model from records, a file for each subject or section. All arithmetic and choice is here.
 
 pub mod accuracy;
+pub mod against;
 mod campaign;
 mod cells;
 mod comparison;
@@ -20,6 +21,7 @@ mod order;
 mod overview;
 pub mod planned;
 mod plots;
+mod plots_files;
 mod plots_more;
 mod plots_phases;
 mod plots_requests;

@@ -1,23 +1,21 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
-use plimsoll_plan::advice::LimitOf;
+use plimsoll_plan::against::{Against, Pool};
+use plimsoll_plan::gain::Brings;
 use plimsoll_plan::rules::{NORMAL_MS, Observed, used};
-use plimsoll_plan::{
-    Activity, Advice, Broken, DatabaseFile, Demand, FileKind, FileLimits, Finding, Limits, RULES, Step, Storage,
-};
+use plimsoll_plan::storage::LimitOf;
+use plimsoll_plan::{Activity, Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
 
 use super::layouts::{self, Found};
+use super::{against, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
-use crate::model::{Axis, Kind, Line, Look, Part, Picture, Rank, Report, Spot, Table, Tone, number, text};
+use crate::model::{Part, Rank, Report, Table, Tone, number, text};
 
 /// Files that are named in a sentence; a table has all.
 const MOST_NAMED: usize = 5;
 
 /// Pieces of advice that belong to the answer.
 const MOST_ADVICE: usize = 6;
-
-/// Files that are drawn over time; a table has all.
-const MOST_DRAWN: usize = 5;
 
 /// A plan of files, as it is shown.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +34,8 @@ pub struct Plan<'a> {
     pub activity: &'a [Activity],
     /// What sessions waited for, and CPU.
     pub observed: &'a Observed,
+    /// The same load on disks that all files share.
+    pub against: Option<(&'a Pool, Against)>,
     /// What is to be known of where it comes from.
     pub remarks: &'a [String],
 }
@@ -58,6 +58,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(Tone::Plain, nothing_to_gain(files, limits));
     }
     answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
+    answer.say(Tone::Plain, plan.against.as_ref().and_then(|(pool, against)| against::held(files, pool, against)));
     answer.say(Tone::Plain, log_rate(storage));
     for sentence in unknown(files, storage, limits).into_iter().chain(lower_bounds(plan)) {
         answer.say(Tone::Warning, sentence);
@@ -65,8 +66,8 @@ pub fn report(plan: &Plan<'_>) -> Report {
     for remark in plan.remarks {
         answer.say(Tone::Quiet, remark.clone());
     }
-    let stairs = staircase(files, storage, limits);
-    let used = used_over_time(plan);
+    let stairs = plots_files::staircase(files, storage, limits);
+    let used = plots_files::used_over_time(files, limits, plan.activity);
     let mut picture = Part::of(Rank::Picture);
     let mut other = Part::detail("Limits by size");
     match used {
@@ -87,6 +88,11 @@ pub fn report(plan: &Plan<'_>) -> Report {
     for source in sources(storage) {
         more.say(Tone::Quiet, source);
     }
+    if let Some((pool, _)) = &plan.against {
+        for shared in [&pool.iops, &pool.mb_per_s].into_iter().flatten() {
+            more.say(Tone::Quiet, format!("Limits of {}: {}", pool.name, shared.source));
+        }
+    }
     let mut rules = Part::detail("The rules of the advice");
     rules.table("", rules_table());
     report.add_all([answer, picture, table]);
@@ -99,68 +105,13 @@ pub fn report(plan: &Plan<'_>) -> Report {
 fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
     let is_bounded = |one: &&Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
     let names: Vec<String> =
-        plan.activity.iter().filter(is_bounded).filter_map(Activity::file).map(|file| name(&file)).collect();
+        plan.activity.iter().filter(is_bounded).filter_map(Activity::file).map(|file| file.label()).collect();
     (!names.is_empty()).then(|| {
         format!(
             "At a limit a file does no more than that, however much is wanted: what was seen of {} is the least.",
             listed(&names, MOST_NAMED)
         )
     })
-}
-
-/// The limit that a file comes nearer to, as the part of it that is used over time, of the busiest files.
-fn used_over_time(plan: &Plan<'_>) -> Option<Picture> {
-    let nearest = |at: usize| {
-        let (activity, step) = (plan.activity.get(at)?, plan.limits.files.get(at)?.step.as_ref()?);
-        let (_, of) = used(&plan.files[at], &plan.limits.files[at])?;
-        let (demand, limit) = match of {
-            LimitOf::Iops => (&activity.iops, step.iops?),
-            LimitOf::Bandwidth => (&activity.mb_per_s, step.mb_per_s?),
-        };
-        Some((demand, 100.0 / limit))
-    };
-    let mut busiest: Vec<(f64, usize)> = (0..plan.activity.len())
-        .filter_map(|at| Some((used(&plan.files[at], &plan.limits.files[at])?.0, at)))
-        .collect();
-    busiest.sort_by(|a, b| b.0.total_cmp(&a.0));
-    busiest.truncate(MOST_DRAWN);
-    let mut lines: Vec<Line> = busiest
-        .iter()
-        .enumerate()
-        .filter_map(|(place, (_, at))| Some(course(name(&plan.files[*at]), place, nearest(*at)?)))
-        .collect();
-    let ends =
-        lines.iter().flat_map(|line| &line.spots).map(|spot| spot.x).filter(|x| x.is_finite()).fold(0.0, f64::max);
-    let guide = [0.0, ends].map(|x| Spot { x, y: 100.0, ..Spot::default() }).to_vec();
-    lines.push(Line { name: "limit".to_owned(), look: Look::Guide, spots: guide });
-    let (x, y) = (Axis::new("s", Kind::Elapsed), Axis::new("used of the limit, %", Kind::FromZero));
-    (lines.len() > 1).then(|| Picture::lines("How much of its limit each file used", x, y, lines))
-}
-
-/// Rates of the busiest over time.
-pub(super) fn over_time<'a>(
-    all: &'a [Activity],
-    title: &str,
-    unit: &str,
-    of: impl Fn(&'a Activity) -> Option<(&'a Demand, f64)>,
-) -> Option<Picture> {
-    let highest = |one: &Activity| one.iops.highest().unwrap_or(0.0);
-    let mut busiest: Vec<&Activity> = all.iter().collect();
-    busiest.sort_by(|a, b| highest(b).total_cmp(&highest(a)));
-    busiest.truncate(MOST_DRAWN);
-    let lines = busiest.into_iter().enumerate().filter_map(|(at, one)| Some(course(one.name.clone(), at, of(one)?)));
-    let picture =
-        Picture::lines(title, Axis::new("s", Kind::Elapsed), Axis::new(unit, Kind::FromZero), lines.collect());
-    (!picture.is_empty()).then_some(picture)
-}
-
-/// A rate over time as steps; where it is not known the line is broken.
-fn course(name: String, place: usize, (demand, scale): (&Demand, f64)) -> Line {
-    let spots = demand.intervals.iter().flat_map(|interval| {
-        let y = interval.rate.map_or(f64::NAN, |rate| rate * scale);
-        [interval.start_s, interval.start_s + interval.seconds].map(|x| Spot { x, y, ..Spot::default() })
-    });
-    Line { name, look: Look::Measured(place), spots: spots.collect() }
 }
 
 fn rules_table() -> Option<Table> {
@@ -234,7 +185,7 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
         Broken::Files { files, most } => format!("there are {files} files, and an instance may have {most}."),
         Broken::Size { file, most_gb } => format!(
             "{} has {}, and a {} file may have {}.",
-            name(&files[*file]),
+            files[*file].label(),
             quantity(files[*file].size_gb, "GB"),
             files[*file].kind.name(),
             quantity(*most_gb, "GB")
@@ -244,7 +195,7 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
 
 /// What one piece of advice says.
 pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
-    let named = || listed(&one.files.iter().map(|at| name(&files[*at])).collect::<Vec<_>>(), MOST_NAMED);
+    let named = || listed(&one.files.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let stands =
         |percent: f64, of: LimitOf| format!("{} uses {} of its {}", named(), quantity(percent, "%"), of.name());
     let gb = |size: f64| quantity(size, "GB");
@@ -265,9 +216,10 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             let database = one.files.first().map_or("", |at| files[*at].database.as_str());
             format!("Of {database} enlarge the log before the data files: where much is written, commits wait for it.")
         }
-        Finding::Grow { used_percent, of, size_gb, step } => {
+        Finding::Grow { used_percent, of, size_gb, step, brings } => {
             let then = has(step).unwrap_or_default();
-            format!("{}: with {} it would have {then}.", stands(*used_percent, *of), gb(*size_gb))
+            let brings = brings.as_ref().map(gains).unwrap_or_default();
+            format!("{}: with {} it would have {then}{brings}.", stands(*used_percent, *of), gb(*size_gb))
         }
         Finding::Add { used_percent, of, size_gb, step } => format!(
             "{}, and no size is known to have enough: each data file of {} has {}, once the rows are spread over all.",
@@ -313,6 +265,16 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
     }
 }
 
+/// What a larger file brings: an interval, as nobody knows how much more is wanted.
+fn gains(brings: &Brings) -> String {
+    let rate = format!(", and do 0 to {} more", quantity(brings.most_percent, "%"));
+    let times = brings.ms.map(|[now, least, most]| {
+        let between = format!("{} to {}", quantity(least, "ms"), quantity(most, "ms"));
+        format!("; with as many under way, a read or write would take {between} in place of {}", quantity(now, "ms"))
+    });
+    rate + &times.unwrap_or_default()
+}
+
 /// What sessions wait for most, and what follows.
 fn waits(one: &Advice, percent: &str, slowest_ms: Option<f64>, named: impl Fn() -> String) -> String {
     let slow = |what: &str| {
@@ -342,7 +304,7 @@ fn nothing_to_gain(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
     let (file, (percent, of)) = busiest.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     Some(format!(
         "Larger files would bring nothing: {} comes nearest to a limit, with {} of its {}.",
-        name(file),
+        file.label(),
         quantity(percent, "%"),
         of.name()
     ))
@@ -375,16 +337,12 @@ fn unknown(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Ve
     }
     let without =
         files.iter().zip(&limits.files).filter(|(_, of)| of.step.as_ref().is_some_and(|step| step.iops.is_none()));
-    let names: Vec<String> = without.map(|(file, _)| name(file)).collect();
+    let names: Vec<String> = without.map(|(file, _)| file.label()).collect();
     if !names.is_empty() {
         let names = listed(&names, MOST_NAMED);
         all.push(format!("Limits of files so large were not published for this day: {names}."));
     }
     all
-}
-
-fn name(file: &DatabaseFile) -> String {
-    format!("{}.{}", file.database, file.name)
 }
 
 fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
@@ -436,39 +394,4 @@ fn sources(storage: &Storage<'_>) -> Vec<String> {
     let instance = [format!("Limits of instances: {}", storage.instance.source)];
     let notes = storage.files.notes.iter().chain(&storage.instance.notes).cloned();
     files.into_iter().chain(instance).chain(notes).collect()
-}
-
-/// Operations a second by the size of a file, with the files on it.
-fn staircase(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Picture {
-    let known: Vec<(f64, f64)> = storage.steps.iter().filter_map(|step| Some((step.blob_gb, step.iops?))).collect();
-    let smallest = files.iter().map(|file| file.size_gb).fold(32.0_f64, f64::min).max(1.0);
-    let begins = std::iter::once(smallest).chain(known.iter().map(|(blob_gb, _)| *blob_gb));
-    let stairs = begins.zip(&known).flat_map(|(from, (to, iops))| [(from, *iops), (*to, *iops)]);
-    let spot = |(x, y): (f64, f64)| Spot { x, y, ..Spot::default() };
-    let mut lines =
-        vec![Line { name: "limit by size".to_owned(), look: Look::Guide, spots: stairs.map(spot).collect() }];
-    for (number, kind) in [FileKind::Data, FileKind::Log].into_iter().enumerate() {
-        let mut spots: Vec<Spot> = files
-            .iter()
-            .zip(&limits.files)
-            .filter(|(file, _)| file.kind == kind)
-            .filter_map(|(file, of)| {
-                let y = of.step.as_ref()?.iops?;
-                Some(Spot { x: file.size_gb.max(smallest), y, label: name(file), ..Spot::default() })
-            })
-            .collect();
-        spots.sort_by(|a, b| a.x.total_cmp(&b.x));
-        // Files are no course: nothing leads from one to the next.
-        let apart = spots.into_iter().flat_map(|spot| {
-            let gap = Spot { x: spot.x, y: f64::NAN, ..Spot::default() };
-            [spot, gap]
-        });
-        lines.push(Line {
-            name: format!("{} files", kind.name()),
-            look: Look::Measured(number),
-            spots: apart.collect(),
-        });
-    }
-    let (x, y) = (Axis::new("size of the file, GB", Kind::Log), Axis::new("limit, IOPS", Kind::FromZero));
-    Picture::lines("What files have by their size", x, y, lines)
 }

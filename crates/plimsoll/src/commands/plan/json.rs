@@ -1,5 +1,6 @@
 //! What scripts get of a plan. Unknown is absent.
 
+use plimsoll_plan::against::{Against, Breaks, Pool};
 use plimsoll_plan::layout::{Layout, Need};
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
@@ -75,6 +76,23 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, all)).collect::<Vec<_>>()))),
         ("remarks", Some(plan.remarks).filter(|all| !all.is_empty()).map(|all| json!(all))),
         ("layouts", plan.layouts.map(layouts_of)),
+        ("against", plan.against.as_ref().map(|(pool, against)| against_of(plan, pool, against))),
+    ];
+    Value::Object(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+}
+
+/// How far the load could grow on both sides.
+fn against_of(plan: &Plan<'_>, pool: &Pool, against: &Against) -> Value {
+    let of = |breaks: Option<Breaks>| {
+        breaks.map(|breaks| json!({ "factor": breaks.factor, "before": plimsoll_report::against::bottleneck(plan.files, pool, breaks.what) }))
+    };
+    let known = [
+        ("machine", Some(json!(pool.name))),
+        ("iops", pool.iops.as_ref().map(|shared| json!({ "limit": shared.limit, "source": shared.source }))),
+        ("mb_per_s", pool.mb_per_s.as_ref().map(|shared| json!({ "limit": shared.limit, "source": shared.source }))),
+        ("on_instance", of(against.instance)),
+        ("on_machine", of(against.pool)),
+        ("on_machine_as_seen", of(against.pool_as_seen)),
     ];
     Value::Object(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
 }

@@ -1,0 +1,75 @@
+//! What a larger file brings, as an interval: from nothing, where nothing more was wanted, to all that the limits and the operations under
+//! way allow (Little's law: operations under way = rate x time).
+
+use crate::file::DatabaseFile;
+use crate::storage::{LimitOf, Step};
+
+/// How long an operation takes below its limits, in ms, from the least to the most (the article of 2018-12-18: 2 to 10 ms).
+pub const UNTHROTTLED_MS: [f64; 2] = [2.0, 10.0];
+
+/// What a file would do with other limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Brings {
+    /// By how much its rate would grow at most, in percent; 0 is the least.
+    pub most_percent: f64,
+    /// How long an operation takes now, and the least and the most that it would take with as many under way; absent where nobody took times.
+    pub ms: Option<[f64; 3]>,
+}
+
+/// What the limits of `step` bring a file that stands at this limit. `None` where they have no more of it.
+pub fn brings(file: &DatabaseFile, of: LimitOf, step: &Step) -> Option<Brings> {
+    let (seen, limit) = match of {
+        LimitOf::Iops => (file.iops?, step.iops?),
+        LimitOf::Bandwidth => (file.mb_per_s?, step.mb_per_s?),
+    };
+    if seen <= 0.0 || limit <= seen {
+        return None;
+    }
+    let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(|ms| *ms > 0.0);
+    let [least, most] = UNTHROTTLED_MS;
+    // As many under way as now make so much at the best time of an operation.
+    let rate = now.map_or(limit, |now| (seen * now / least).clamp(seen, limit));
+    let ms = now.map(|now| {
+        let longest = (now * seen / limit).max(most).min(now.max(least));
+        [now, least.min(now), longest]
+    });
+    Some(Brings { most_percent: 100.0 * (rate / seen - 1.0), ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::FileKind;
+
+    fn step(iops: f64) -> Step {
+        Step { name: None, blob_gb: 0.0, iops: Some(iops), mb_per_s: Some(150.0) }
+    }
+
+    fn file(iops: f64, ms: Option<f64>) -> DatabaseFile {
+        DatabaseFile { iops: Some(iops), write_ms: ms, ..DatabaseFile::new("shop", "a", FileKind::Data, 32.0) }
+    }
+
+    #[test]
+    fn more_is_bounded_by_the_limit_and_by_what_is_under_way() {
+        let found = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0)).unwrap();
+        assert_eq!((found.most_percent.round(), found.ms), (360.0, None));
+        // Two under way make 1,000 at 2 ms each, however high the limit is.
+        let few = brings(&file(500.0, Some(4.0)), LimitOf::Iops, &step(2300.0)).unwrap();
+        assert_eq!((few.most_percent, few.ms), (100.0, Some([4.0, 2.0, 4.0])));
+        assert_eq!(brings(&file(2300.0, None), LimitOf::Iops, &step(2300.0)), None);
+        assert_eq!(brings(&file(0.0, None), LimitOf::Iops, &step(2300.0)), None);
+    }
+
+    /// Published enlargements (reference, 3.10), by the limits of 2018: the time of a write afterwards.
+    #[test]
+    fn published_enlargements_took_the_times_that_are_said() {
+        let said = |iops, now, then| brings(&file(iops, Some(now)), LimitOf::Iops, &step(then)).unwrap().ms.unwrap();
+        // The log from 32 to 512 GB: 4.5 ms. Data files from 512 GB to 1.1 TB: 49 ms.
+        assert_eq!(said(500.0, 16.0, 2300.0).map(|ms| ms as u32), [16, 2, 10]);
+        let [_, least, most] = said(2300.0, 165.0, 7500.0);
+        assert!((least..=most).contains(&49.0) && most < 51.0, "{most}");
+        // Data files from 32 to 256 GB took 155 ms: that much more was done that half as many again were under way.
+        let [_, _, most] = said(500.0, 477.0, 2300.0);
+        assert!(most < 155.0 && 155.0 < 1.5 * most, "{most}");
+    }
+}
