@@ -122,6 +122,11 @@ fn live(
     let has_sizes = activity.iter().any(|one| one.file().is_some());
     if !has_sizes {
         remarks.push(format!("{server} does not say how large its files are, so the plan is about what they do."));
+        activity.retain(|one| one.iops.highest().is_some_and(|rate| rate > 0.0));
+        if activity.is_empty() {
+            return Err(Failure::usage("no file was read or written while it was sampled")
+                .hint("sample for longer, or while somebody works there: --sample 10min"));
+        }
         let disks = Disks { program: server, disks: activity, remarks };
         return Ok(Input { disks: Some(disks), interrupted, ..Input::default() });
     }

@@ -86,6 +86,10 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
     );
     let spare = quantity(headroom_percent, "%");
     match carried(disk, storage, headroom_percent) {
+        Some((step, size_gb)) if size_gb <= 1.0 => format!(
+            "{did}: any file carries that with {spare} to spare, as the smallest has {}.",
+            has(step).unwrap_or_default()
+        ),
         Some((step, size_gb)) => format!(
             "{did}: a file of {} carries that with {spare} to spare, as it has {}.",
             quantity(size_gb, "GB"),

@@ -1,5 +1,6 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::against::{Against, Pool};
 use plimsoll_plan::gain::Brings;
 use plimsoll_plan::rules::{NORMAL_MS, Observed, used};
@@ -45,7 +46,11 @@ pub fn report(plan: &Plan<'_>) -> Report {
     let Plan { files, storage, limits, advised, layouts: found, .. } = *plan;
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
-    answer.say(Tone::Headline, headline(files, storage, limits));
+    let at_limit = at_limits(files, limits).filter(|_| limits.broken.is_empty());
+    let fits = headline(files, storage, limits);
+    for (place, sentence) in at_limit.into_iter().chain([fits]).enumerate() {
+        answer.say(if place == 0 { Tone::Headline } else { Tone::Plain }, sentence);
+    }
     // The headline says the first.
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
@@ -145,6 +150,26 @@ pub fn edition(storage: &Storage<'_>) -> Report {
     }
     report.add_all([answer, table]);
     report
+}
+
+/// Which files stand at a limit; `None` where nobody said what files do.
+fn at_limits(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
+    let known: Vec<(&DatabaseFile, f64)> =
+        files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?.0))).collect();
+    let names: Vec<String> =
+        known.iter().filter(|(_, percent)| *percent >= AT_LIMIT_PERCENT).map(|(file, _)| file.label()).collect();
+    let all = match known.len() {
+        0 => return None,
+        many if many == files.iter().filter(|file| !file.is_of_tempdb()).count() => count(many, "file"),
+        many => format!("{} whose rates are known", count(many, "file")),
+    };
+    Some(match names.len() {
+        0 if known.len() == 1 => format!("{} stands at no limit of its own.", known[0].0.label()),
+        0 => format!("None of {all} stands at a limit of its own."),
+        1 if known.len() == 1 => format!("{} stands at a limit of its own.", names[0]),
+        1 => format!("1 of {all} stands at a limit of its own: {}.", names[0]),
+        many => format!("{many} of {all} stand at limits of their own: {}.", listed(&names, MOST_NAMED)),
+    })
 }
 
 fn headline(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> String {
