@@ -6,6 +6,7 @@ pub mod place;
 pub mod plan;
 pub mod record;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ pub fn execute<'a>(
     let (on, real) = (on.into(), RealClock::new());
     let (start, real_start) = (clock.now(), real.now());
     let parameters = &plan.parameters.scaled(on.description.scale);
-    let run = Run { plan, parameters, on, clock, interrupt };
+    let has_place = Cell::new(false);
+    let run = Run { plan, parameters, on, clock, interrupt, has_place: &has_place };
     let mut record = new_record(plan, parameters, on, clock);
     let mut log = EventLog::new(&record.run_id, clock, sinks);
     let cpu_before = process::own_cpu_seconds();
@@ -72,7 +74,7 @@ pub fn execute<'a>(
         let _ = log.tell(Kind::Finished(Box::new(head(&so_far))));
     }
     // A run that could not even begin has made nothing.
-    let has_begun = outcome.is_ok() || !record.repetitions.is_empty();
+    let has_begun = outcome.is_ok() || has_place.get() || !record.repetitions.is_empty();
     if has_begun {
         // It had a place of its own, whatever the server says of its user's rights.
         let refuted = format!("{MAKING_WORKSPACES}{NOT_AVAILABLE}");
@@ -134,6 +136,8 @@ struct Run<'a> {
     on: On<'a>,
     clock: &'a Arc<dyn Clock>,
     interrupt: &'a Interrupt,
+    /// Whether the run has a place of its own by now.
+    has_place: &'a Cell<bool>,
 }
 
 impl Run<'_> {
@@ -208,7 +212,7 @@ impl Run<'_> {
     }
 
     fn measure(self, log: &mut EventLog, record: &mut RunRecord) -> Result<()> {
-        let Self { plan, parameters, on, clock, interrupt } = self;
+        let Self { plan, parameters, on, clock, interrupt, has_place } = self;
         interrupt.check()?;
         let description = on.description;
         plan.parameters.check_scale(description.scale)?;
@@ -217,7 +221,11 @@ impl Run<'_> {
         let needs_place = measures.iter().any(|(_, measures)| matches!(measures, Measures::AtDatabase(_)));
         let database = on.database.filter(|_| needs_place);
         let mut place = match database {
-            Some(database) => Some(self.claim(database, log, record)?),
+            Some(database) => {
+                let place = self.claim(database, log, record)?;
+                has_place.set(true);
+                Some(place)
+            }
             None if needs_place => return Err(Error::new(ErrorKind::Usage, "the test needs a database")),
             None => None,
         };

@@ -28,6 +28,8 @@ pub struct DatabaseFile {
     pub write_ms: Option<f64>,
     /// How often it was seen near one of its limits.
     pub at_limit: Option<AtLimit>,
+    /// The IOPS and MB/s that it is held to, by whoever made the list.
+    pub said: [Option<f64>; 2],
 }
 
 /// Intervals in which a file was at 90 % of a limit or more.
@@ -73,6 +75,7 @@ impl DatabaseFile {
             read_ms: None,
             write_ms: None,
             at_limit: None,
+            said: [None; 2],
         }
     }
 

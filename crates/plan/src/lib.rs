@@ -18,6 +18,7 @@ mod sheet;
 pub mod sources;
 pub mod statements;
 pub mod storage;
+pub mod trial;
 pub mod waits;
 
 pub use activity::Activity;

@@ -27,6 +27,9 @@ const OPTIONAL: [&[&str]; 6] = [
 /// In how many intervals the script saw a file near a limit.
 const NEAR: [&str; 2] = ["IOPSNearLimitCount", "ThroughputNearLimitCount"];
 
+/// The limits by which it did so.
+const LIMITS: [&str; 2] = ["IOPSLimit", "ThroughputLimitMBPS"];
+
 /// Where the script has the file; its ending says what is in it.
 const PATH: &str = "FilePhysicalName";
 
@@ -65,6 +68,7 @@ struct Columns {
     needed: [Option<usize>; 4],
     optional: [Option<usize>; 6],
     near: [Option<usize>; 2],
+    limits: [Option<usize>; 2],
     path: Option<usize>,
 }
 
@@ -87,7 +91,13 @@ impl Columns {
             return Err(ListError::at(1, problem));
         }
         let optional = OPTIONAL.map(|names| sheet.column(names));
-        Ok(Self { needed, optional, near: NEAR.map(|name| sheet.column(&[name])), path })
+        Ok(Self {
+            needed,
+            optional,
+            near: NEAR.map(|name| sheet.column(&[name])),
+            limits: LIMITS.map(|name| sheet.column(&[name])),
+            path,
+        })
     }
 }
 
@@ -113,7 +123,9 @@ impl Row<'_> {
         let near = [0, 1].map(|at| self.number(self.columns.near[at], NEAR[at]));
         let [near_iops, near_rate] = near;
         let near = near_iops?.into_iter().chain(near_rate?).reduce(f64::max);
+        let [iops_limit, rate_limit] = [0, 1].map(|at| self.number(self.columns.limits[at], LIMITS[at]));
         Ok(DatabaseFile {
+            said: [iops_limit?, rate_limit?],
             database: self.name(database, "database")?,
             name: self.name(file, "file")?,
             kind: self.kind()?,

@@ -40,7 +40,7 @@ impl Failure {
     pub fn cut_off() -> Self {
         Self::usage("the result could not be written in full")
             .code(exit::INCOMPLETE)
-            .hint("free some space on the disk of standard output; the runs are in the store")
+            .hint("free some space on the disk of standard output; what a run measured is in the store")
     }
 
     /// A file could not be written.
@@ -53,7 +53,7 @@ impl Failure {
         if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) {
             return Self::usage(format!("cannot write {path}: the disk is full"))
                 .code(exit::INCOMPLETE)
-                .hint("free some space, or name a file on another disk; runs are in the store");
+                .hint("free some space, or name a file on another disk; what a run measured is in the store");
         }
         Self::usage(format!("cannot write {path}: {error}")).hint("name a file in a folder that you may write to")
     }

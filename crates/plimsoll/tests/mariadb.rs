@@ -360,6 +360,25 @@ fn what_stays_at_the_target_is_said_with_a_code_and_the_command_that_removes_it(
     assert_eq!((cleaned.code, databases(&server).as_str()), (0, ""), "{cleaned:?}");
 }
 
+/// The same while data are loaded, before there is any repetition.
+#[test]
+fn what_stays_is_said_of_a_run_that_only_loaded() {
+    let (scene, server) = (Scene::new(), server_of_its_own());
+    let user = "CREATE USER loader@'127.0.0.1' IDENTIFIED BY 'a'; GRANT ALL ON `plimsoll\\_%`.* TO loader@'127.0.0.1'";
+    server.sql(user).unwrap();
+    let target = server.tcp_url("loader", "a", "");
+    let child = scene.spawn(&["run", "read-scan", "--target", &target, "--short", "--json", "--set", "volume=400MiB"]);
+    let loading =
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'loader' AND info LIKE 'LOAD DATA%'";
+    wait_until(|| server.sql(loading).unwrap().trim() != "0");
+    server.sql("REVOKE ALL ON `plimsoll\\_%`.* FROM loader@'127.0.0.1'").unwrap();
+    // A session in the database has kept its rights; the next one has none.
+    let said = common::said(&child.wait_with_output().unwrap());
+    said.failed(5, &["plimsoll clean 'mariadb://loader"]);
+    assert!(said.json()[0]["left_behind"]["exit_code"] == 5, "{said:#?}");
+    assert!(databases(&server).contains("plimsoll_run"));
+}
+
 #[test]
 fn a_server_that_comes_back_leaves_a_gap_in_the_requests() {
     let scene = Scene::new();

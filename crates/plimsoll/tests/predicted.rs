@@ -215,8 +215,10 @@ fn what_nothing_can_be_predicted_from_is_refused() {
     scene.say(&["simulate", "--from", &blind, "--gains"]).failed(7, &["there is not enough evidence"]);
     let said = scene.say(&["simulate", "--from", &fit, "--on", "azure-sql-db/S3", "--gains"]);
     assert!(said.code == 0 && said.out.contains("(predicted)"), "{said:#?}");
-    // What was predicted is a run like others, but not one to predict from.
-    scene.say(&["simulate", "--from", "latest", "--gains"]).failed(2, &["was predicted itself"]);
+    // What was predicted is a run like others, but not one to predict from; the latest is the latest that was measured.
+    let id = scene.say(&["runs", "--json"]).json()[0]["run_id"].as_str().unwrap().to_owned();
+    scene.say(&["simulate", "--from", &id, "--gains"]).failed(2, &["was predicted itself"]);
+    scene.say(&["simulate", "--from", "latest", "--gains"]).failed(7, &["there is not enough evidence"]);
 }
 
 #[test]

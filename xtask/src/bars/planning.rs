@@ -40,6 +40,15 @@ pub(super) const BARS: &[Bar] = &[
     },
     Bar {
         subject: "storage-plan",
+        name: "unbeaten",
+        goal: "under load with other seeds none of 200 random layouts of the same space beats the chosen one by more than 5 %, for 50 demands",
+        check: Check::Command {
+            command: "PLIMSOLL_LAYOUTS=50 cargo test --release -p plimsoll-plan --test trial -- --nocapture",
+            reason: super::MINUTES,
+        },
+    },
+    Bar {
+        subject: "storage-plan",
         name: "bad-input",
         goal: "what can't be read is refused with its line, and gaps are marked",
         check: Check::Command { command: "cargo test -p plimsoll-plan --lib", reason: TESTS },

@@ -12,11 +12,12 @@ use plimsoll_disk::bought::{Purchase, promise};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
-use plimsoll_plan::layout::{self, Rules};
+use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::{Observed, advise};
 use plimsoll_plan::sources::{self, Disks, Source};
 use plimsoll_plan::statements::statements;
+use plimsoll_plan::trial::{Trial, trial};
 use plimsoll_plan::{Activity, DatabaseFile, ListError, Storage, Wishes, waits};
 use plimsoll_report::layouts::Found;
 use plimsoll_report::model::Report;
@@ -33,10 +34,17 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use sample::{Pace, Sampled};
 
+/// Layouts that are tried under load.
+const MOST_TRIALS: usize = 20;
+
 /// Plans files on Managed Instance, or shows what was published of an instance.
 pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     if let Some(path) = &options.html {
-        let inputs = [options.files.as_deref().map(Path::new), options.waits.as_deref()];
+        let inputs = [
+            options.files.as_deref().map(Path::new),
+            options.waits.as_deref(),
+            options.access.password_file.as_deref(),
+        ];
         if inputs.into_iter().flatten().any(|input| place(input) == place(path)) {
             return Err(Failure::usage(format!("--html {} would be written over what is read", path.display()))
                 .hint("name another file for the page"));
@@ -60,9 +68,8 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     };
     let code = input.interrupted.unwrap_or(exit::DONE);
     if let Some(disks) = &input.disks {
-        if options.layouts {
-            return Err(Failure::usage("--layouts: there are no files with sizes in what was read")
-                .hint("a list of files has them (docs/PLAN.md)"));
+        if options.layouts || options.against.is_some() {
+            printer.warning("--layouts and --against take files with sizes, and what was read has none");
         }
         let report = disks::report(disks, &storage, headroom_percent);
         return show(&report, || json::disks(disks, &storage, headroom_percent), options, printer).map(|_| code);
@@ -218,10 +225,6 @@ fn refuse_pace(options: &PlanMi) -> Result<(), Failure> {
 }
 
 fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer: &Printer) -> Result<u8, Failure> {
-    if let Some(path) = &options.html {
-        let page = html::page(std::slice::from_ref(report), "a plan by published limits", &made_now("Storage plan"));
-        write(path, &page, printer)?;
-    }
     if options.json {
         printer.json(&json().to_string());
     } else {
@@ -230,7 +233,21 @@ fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer
             printer.remark("--full prints all parts");
         }
     }
+    // Last: what was seen of a live server is nowhere else, and a page that can't be written takes nothing of it away.
+    if let Some(path) = &options.html {
+        let page = html::page(std::slice::from_ref(report), "a plan by published limits", &made_now("Storage plan"));
+        write(path, &page, printer)?;
+    }
     Ok(exit::DONE)
+}
+
+/// Tries the first layouts of each database under load, for as long as people wait: of many databases none.
+fn trials(needs: &[Need], fronts: &[Vec<Layout>], storage: &Storage<'_>, rules: &Rules) -> Vec<Vec<Trial>> {
+    let tried = MOST_TRIALS / needs.len().max(1);
+    let of = |(need, front): (&Need, &Vec<Layout>)| -> Vec<Trial> {
+        front.iter().take(tried).map(|layout| trial(need, layout, storage, rules, 1)).collect()
+    };
+    needs.iter().zip(fronts).map(of).collect()
 }
 
 /// Layouts that carry what the files were seen to do.
@@ -261,7 +278,8 @@ fn search(
     let blobs_gb = storage.blobs_gb().map_or(f64::INFINITY, |blobs| blobs - apart_blobs);
     let most_files = storage.tier.files.unwrap_or(u32::MAX).saturating_sub(apart_files);
     let chosen = layout::together(&fronts, space_gb, blobs_gb, most_files);
-    let mut found = Found { needs, fronts, chosen, rules, statements: String::new() };
+    let trials = trials(&needs, &fronts, storage, &rules);
+    let mut found = Found { needs, fronts, chosen, trials, rules, statements: String::new() };
     found.statements = found.pairs().map(|(need, layout)| statements(&need.database, files, layout)).collect();
     Ok(found)
 }

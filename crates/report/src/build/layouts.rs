@@ -1,10 +1,12 @@
 //! Layouts of files: which one each database should have, what else there is, and the statements that carry it out.
 
+use plimsoll_analysis::interval::Interval;
 use plimsoll_plan::Storage;
 use plimsoll_plan::layout::{Layout, Need, Rules};
+use plimsoll_plan::trial::Trial;
 
 use crate::model::format::{count, listed, quantity};
-use crate::model::{Axis, Block, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, number, text};
+use crate::model::{Axis, Block, Cell, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number, text};
 
 /// Databases that are named in the sentence; the table has all.
 const MOST_NAMED: usize = 3;
@@ -18,6 +20,8 @@ pub struct Found {
     pub fronts: Vec<Vec<Layout>>,
     /// The one of each that fits together with the others.
     pub chosen: Option<Vec<usize>>,
+    /// How long operations of the first of each front take under load; fewer where that would take long.
+    pub trials: Vec<Vec<Trial>>,
     /// How they were chosen.
     pub rules: Rules,
     /// The statements for the chosen ones.
@@ -27,10 +31,28 @@ pub struct Found {
 impl Found {
     /// Each database with the layout that was chosen for it.
     pub fn pairs(&self) -> impl Iterator<Item = (&Need, &Layout)> {
-        let chosen = self.chosen.iter().flatten();
-        self.needs.iter().zip(&self.fronts).zip(chosen).filter_map(|((need, front), at)| Some((need, front.get(*at)?)))
+        self.chosen_rows().map(|(need, layout, _)| (need, layout))
+    }
+
+    /// The same with its trial, if there was one.
+    pub fn chosen_rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.chosen.iter().flatten().enumerate().filter_map(|(at, chosen)| self.row(at, *chosen))
+    }
+
+    /// All layouts of all databases.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        let places = self.fronts.iter().enumerate();
+        places.flat_map(move |(at, front)| (0..front.len()).filter_map(move |place| self.row(at, place)))
+    }
+
+    fn row(&self, at: usize, place: usize) -> Option<Row<'_>> {
+        let trial = self.trials.get(at).and_then(|trials| trials.get(place));
+        Some((self.needs.get(at)?, self.fronts.get(at)?.get(place)?, trial))
     }
 }
+
+/// A layout of a database, with its trial if there was one.
+pub type Row<'a> = (&'a Need, &'a Layout, Option<&'a Trial>);
 
 /// What a layout is, in words.
 pub fn in_words(layout: &Layout) -> String {
@@ -81,13 +103,17 @@ pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
 /// The parts below the answer: the chosen layouts, those of a single database, and the statements.
 pub fn parts(found: &Found) -> Vec<Part> {
     let mut chosen = Part::of(Rank::Table);
-    let pairs: Vec<(&str, &Layout)> = found.pairs().map(|(need, layout)| (need.database.as_str(), layout)).collect();
+    let pairs: Vec<Row<'_>> = found.chosen_rows().collect();
     chosen.table("Layouts with the least space", table(&pairs));
+    if pairs.iter().any(|(_, _, trial)| trial.is_some()) {
+        let text = "Times are those of a model of the blobs, with operations that come at random: mean and 95 % interval over five seeds.";
+        chosen.say(Tone::Quiet, text.to_owned());
+    }
     let mut others = Part::detail("Other layouts");
-    if let ([need], [front]) = (found.needs.as_slice(), found.fronts.as_slice()) {
+    if let [front] = found.fronts.as_slice() {
         others.say(Tone::Quiet, "None of them is better than another in everything.".to_owned());
         others.pictures([scatter(front)]);
-        let all: Vec<(&str, &Layout)> = front.iter().map(|layout| (need.database.as_str(), layout)).collect();
+        let all: Vec<Row<'_>> = found.rows().collect();
         others.table("", table(&all));
     }
     if !found.statements.is_empty() {
@@ -97,12 +123,17 @@ pub fn parts(found: &Found) -> Vec<Part> {
     vec![chosen, others]
 }
 
-fn table(layouts: &[(&str, &Layout)]) -> Option<Table> {
-    type Row<'a> = (&'a str, &'a Layout);
+fn table(layouts: &[Row<'_>]) -> Option<Table> {
+    let time = |interval: Option<Interval>| -> Cell {
+        interval.map_or_else(Cell::default, |one| {
+            let (unit, bound) = ("ms".to_owned(), None);
+            Cell::from(Value { value: one.value, unit, low: one.low, high: one.high, bound })
+        })
+    };
     Table::of(
         layouts.iter().copied(),
         &[
-            (text("database"), &|row: &Row<'_>| row.0.into()),
+            (text("database"), &|row: &Row<'_>| row.0.database.as_str().into()),
             (number("data files", ""), &|row: &Row<'_>| row.1.data_files.into()),
             (number("each", "GB"), &|row: &Row<'_>| row.1.data_gb.into()),
             (number("each", "IOPS"), &|row: &Row<'_>| row.1.data_step.iops.into()),
@@ -112,6 +143,8 @@ fn table(layouts: &[(&str, &Layout)]) -> Option<Table> {
             (number("blobs", "GB"), &|row: &Row<'_>| row.1.blob_gb.into()),
             (number("busiest limit used", "%"), &|row: &Row<'_>| row.1.used_percent.into()),
             (number("wait for its turn", "ms"), &|row: &Row<'_>| row.1.wait_ms.into()),
+            (number("data I/O", "ms"), &|row: &Row<'_>| time(row.2.and_then(|trial| trial.data_ms))),
+            (number("log I/O", "ms"), &|row: &Row<'_>| time(row.2.and_then(|trial| trial.log_ms))),
         ],
     )
 }

@@ -65,7 +65,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
     answer.say(Tone::Plain, plan.against.as_ref().and_then(|(pool, against)| against::held(files, pool, against)));
     answer.say(Tone::Plain, log_rate(storage));
-    for sentence in unknown(files, storage, limits).into_iter().chain(lower_bounds(plan)) {
+    for sentence in unknown(files, storage, limits).into_iter().chain(lower_bounds(plan)).chain(other_limits(plan)) {
         answer.say(Tone::Warning, sentence);
     }
     for remark in plan.remarks {
@@ -108,13 +108,39 @@ pub fn report(plan: &Plan<'_>) -> Report {
 
 /// Files that stood at a limit where they were counted: they may have wanted more.
 fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
-    let is_bounded = |one: &&Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
+    let bounded = |one: &Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
+    let is_at_limit = |at: usize| {
+        plan.activity.get(at).is_some_and(bounded)
+            || used(&plan.files[at], &plan.limits.files[at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT)
+    };
     let names: Vec<String> =
-        plan.activity.iter().filter(is_bounded).filter_map(Activity::file).map(|file| file.label()).collect();
+        (0..plan.files.len()).filter(|at| is_at_limit(*at)).map(|at| plan.files[at].label()).collect();
     (!names.is_empty()).then(|| {
         format!(
             "At a limit a file does no more than that, however much is wanted: what was seen of {} is the least.",
             listed(&names, MOST_NAMED)
+        )
+    })
+}
+
+/// Limits that the list has and this day has not: what was near a limit there need not be so here.
+fn other_limits(plan: &Plan<'_>) -> Option<String> {
+    let differs = |(file, of): &(&DatabaseFile, &FileLimits)| {
+        let step = of.step.as_ref()?;
+        let pairs = [(file.said[0], step.iops, LimitOf::Iops), (file.said[1], step.mb_per_s, LimitOf::Bandwidth)];
+        let (said, here, of) = pairs
+            .into_iter()
+            .filter_map(|(said, here, of)| Some((said?, here?, of)))
+            .find(|(said, here, _)| (said - here).abs() > 0.5)?;
+        let unit = of.name();
+        Some(format!("{} {} there and {} here", file.label(), quantity(said, unit), quantity(here, unit)))
+    };
+    let all: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(|pair| differs(&pair)).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "The list was made by other limits than those of {}: {}. --date names the day whose limits count.",
+            plan.storage.files.as_of,
+            listed(&all, MOST_NAMED)
         )
     })
 }
@@ -209,9 +235,9 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
         ),
         Broken::Files { files, most } => format!("there are {files} files, and an instance may have {most}."),
         Broken::Size { file, most_gb } => format!(
-            "{} has {}, and a {} file may have {}.",
+            "{} has {} GB, and a {} file may have {}.",
             files[*file].label(),
-            quantity(files[*file].size_gb, "GB"),
+            files[*file].size_gb,
             files[*file].kind.name(),
             quantity(*most_gb, "GB")
         ),

@@ -1,17 +1,18 @@
 //! What scripts get of a plan. Unknown is absent.
 
+use plimsoll_analysis::interval::Interval;
 use plimsoll_plan::against::{Against, Breaks, Pool};
-use plimsoll_plan::layout::{Layout, Need};
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
 use plimsoll_report::disks;
-use plimsoll_report::layouts::Found;
+use plimsoll_report::layouts::{Found, Row};
 use plimsoll_report::planned::{self, Plan};
 use serde_json::{Map, Value, json};
 
 fn layouts_of(found: &Found) -> Value {
-    let of = |need: &Need, layout: &Layout| {
-        json!({
+    let time = |interval: Interval| json!({ "mean": interval.value, "low": interval.low, "high": interval.high });
+    let of = |(need, layout, trial): Row<'_>| {
+        let mut one = json!({
             "database": need.database,
             "data_files": layout.data_files,
             "data_gb": layout.data_gb,
@@ -22,12 +23,19 @@ fn layouts_of(found: &Found) -> Value {
             "blob_gb": layout.blob_gb,
             "used_percent": layout.used_percent,
             "wait_ms": layout.wait_ms,
-        })
+        });
+        for (key, interval) in
+            [("data_io_ms", trial.and_then(|one| one.data_ms)), ("log_io_ms", trial.and_then(|one| one.log_ms))]
+        {
+            if let Some(interval) = interval {
+                one[key] = time(interval);
+            }
+        }
+        one
     };
-    let all = found.needs.iter().zip(&found.fronts).flat_map(|(need, front)| front.iter().map(move |one| (need, one)));
     json!({
-        "chosen": found.pairs().map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
-        "all": all.map(|(need, layout)| of(need, layout)).collect::<Vec<_>>(),
+        "chosen": found.chosen_rows().map(of).collect::<Vec<_>>(),
+        "all": found.rows().map(of).collect::<Vec<_>>(),
         "statements": found.statements,
     })
 }

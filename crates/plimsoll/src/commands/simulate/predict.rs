@@ -2,9 +2,11 @@
 
 use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_lab::{Address, level};
-use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_measurement::{Basis, RunRecord, exit};
 use plimsoll_simulate::calibrate::{Calibrated, CalibrationError, Evidence, Hardware, Telling, predicted};
 use plimsoll_simulate::record::About;
+
+use plimsoll_store::{Filter, LATEST, RunStore};
 
 use crate::args::Simulate;
 use crate::commands::compare::predictions;
@@ -26,6 +28,16 @@ struct Target {
     edition: (Option<String>, Option<String>),
 }
 
+/// The run that is meant: the newest is the newest that was measured, as a prediction is a run as well.
+fn named(run: &str, store: &RunStore) -> Result<String, Failure> {
+    if run != LATEST {
+        return Ok(run.to_owned());
+    }
+    let all = store.summaries(&Filter::default())?;
+    let measured = all.into_iter().filter(|one| one.basis == Basis::Measured).max_by(|a, b| a.run_id.cmp(&b.run_id));
+    Ok(measured.map_or_else(|| run.to_owned(), |one| one.run_id))
+}
+
 /// Predicts, keeps the prediction as a run, and shows it.
 pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     if options.on.is_none() && !options.gains {
@@ -33,7 +45,7 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
             .hint("add --on SERVICE/LEVEL, --on MACHINE.toml or --gains; plimsoll catalog lists levels"));
     }
     let store = settings.read_store()?;
-    let source = store.record(run)?;
+    let source = store.record(&named(run, &store)?)?;
     drop(store);
     let clock = RealClock::new();
     let started_at = now(&clock);
