@@ -254,19 +254,23 @@ impl Connector {
     }
 
     /// Fails at another server, which may have databases of the same names and sessions of the same numbers. Gives the start of the server: after
-    /// a restart numbers begin anew. Whoever may not ask any more is taken at his word.
+    /// a restart numbers begin anew. It is empty where the session has another number than the greeting said, as behind a pooler: that
+    /// number is somebody else's. Whoever may not ask any more is taken at his word.
     fn refuse_another(&self, connection: &mut Connection) -> Result<Option<String>> {
         let text = connection.server.product.text("identity");
-        let Some([Some(found), start]) = connection
+        let Some([Some(found), start, session]) = connection
             .ask(text)
             .ok()
             .and_then(|rows| rows.into_iter().next())
-            .and_then(|row| <[Option<String>; 2]>::try_from(row).ok())
+            .and_then(|row| <[Option<String>; 3]>::try_from(row).ok())
         else {
             return Ok(None);
         };
         if self.identity.as_ref().is_none_or(|known| *known == found) {
-            return Ok(start.as_deref().map(start_of));
+            // The greeting has 32 bits of it.
+            let number = session.and_then(|session| session.parse::<u64>().ok());
+            let is_own = number.is_none_or(|number| number & u64::from(u32::MAX) == u64::from(connection.id));
+            return Ok(start.as_deref().map(|start| if is_own { start_of(start) } else { String::new() }));
         }
         let message =
             format!("{}: another server answers there now, and not the one that was measured", self.errors.address);
@@ -291,7 +295,7 @@ impl Connector {
     /// Kills the statement of a connection over another one. Of a server that was started anew since, the number is somebody else's.
     fn kill(&self, id: u32, start: Option<&str>) -> io::Result<()> {
         let (mut connection, now) = self.hurried()?;
-        if start.is_some() && start != now.as_deref() {
+        if start.is_some_and(|start| start.is_empty() || now.as_deref() != Some(start)) {
             return Ok(());
         }
         match connection.query(&fill("end a statement", &[("session", &id.to_string())]), &mut |_| Ok(false)) {

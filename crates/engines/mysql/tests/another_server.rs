@@ -1,9 +1,11 @@
 //! A server that is not the one that was measured any more: at its address there is another one, or it was started again.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::{io, thread};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use plimsoll_clock::RealClock;
 use plimsoll_engine::{
@@ -48,8 +50,10 @@ fn another_server_is_not_taken_for_the_one_that_was_measured() {
     assert!(database.remove(&workspace).unwrap());
 }
 
-/// Passes on what both sides say, and not that the server's side has ended: so is a host that lost its power.
-fn silent_ends(port: u16) -> u16 {
+/// Passes on what both sides say, and not that the server's side has ended: so is a host that lost its power. It greets with the number of
+/// `session` where that is one, as what shares sessions between clients may do.
+fn between(port: u16, session: &Arc<AtomicU32>) -> u16 {
+    let session = Arc::clone(session);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let own = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -58,7 +62,16 @@ fn silent_ends(port: u16) -> u16 {
             let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
             thread::spawn(move || io::copy(&mut from_client, &mut to_server));
             let (mut from_server, mut to_client) = (server, client);
+            let session = session.load(Ordering::SeqCst);
             thread::spawn(move || {
+                let mut greeting = [0; 1024];
+                let read = from_server.read(&mut greeting).unwrap();
+                // Behind the header and the protocol's version comes the server's version, which ends with a zero.
+                let number = 5 + greeting[5..read].iter().position(|byte| *byte == 0).unwrap() + 1;
+                if session > 0 {
+                    greeting[number..number + 4].copy_from_slice(&session.to_le_bytes());
+                }
+                to_client.write_all(&greeting[..read]).unwrap();
                 let _ = io::copy(&mut from_server, &mut to_client);
                 thread::park();
             });
@@ -76,27 +89,60 @@ fn no_statement_of_another_start_of_the_server_is_cancelled() {
     while number("SELECT CONNECTION_ID()") < 60 {}
     let url = server.tcp_url(server.superuser(), server.password(), "test");
     let port: u16 = url.rsplit_once(':').unwrap().1.split('/').next().unwrap().parse().unwrap();
-    let url = url.replace(&format!(":{port}/"), &format!(":{}/", silent_ends(port)));
+    let url = url.replace(&format!(":{port}/"), &format!(":{}/", between(port, &Arc::default())));
     let database = open(&url);
     let workspace = Workspace::run("restarted").unwrap();
-    let _lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
     let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
     let canceller = requester.canceller();
     let sleep = Statement { number: 0, sql: "SELECT SLEEP(600)".to_owned(), columns: None };
     thread::spawn(move || requester.ask(&sleep, &[]));
     let ours = "SELECT COALESCE(MAX(ID), 0) FROM information_schema.PROCESSLIST WHERE INFO = 'SELECT SLEEP(600)'";
     let id = std::iter::repeat_with(|| number(ours)).find(|id| *id > 0).unwrap();
+    // Nobody else takes numbers.
+    drop(lease);
     server.restart().unwrap();
-    while number("SELECT CONNECTION_ID()") < id - 1 {}
+    while number("SELECT CONNECTION_ID()") < id - 3 {}
+    let asleep = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT CONNECTION_ID(), SLEEP%'";
     thread::scope(|scope| {
-        let stranger = scope.spawn(|| server.sql("SELECT CONNECTION_ID(), SLEEP(3)").unwrap());
-        while number(
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT CONNECTION_ID(), SLEEP%'",
-        ) == 0
-        {}
+        let strangers: Vec<_> =
+            (0..6).map(|_| scope.spawn(|| server.sql("SELECT CONNECTION_ID(), SLEEP(5)").unwrap())).collect();
+        while number(asleep) < 6 {}
         canceller.cancel();
-        let said = stranger.join().unwrap();
-        let said: Vec<&str> = said.split_whitespace().collect();
-        assert_eq!(said, [id.to_string().as_str(), "0"], "it was interrupted, or has another number");
+        let said: Vec<String> = strangers.into_iter().map(|stranger| stranger.join().unwrap()).collect();
+        let said: Vec<Vec<&str>> = said.iter().map(|said| said.split_whitespace().collect()).collect();
+        assert!(said.iter().any(|said| said[0] == id.to_string()), "none has the number {id}: {said:?}");
+        assert!(said.iter().all(|said| said[1] == "0"), "one was interrupted: {said:?}");
+    });
+}
+
+/// A number that is not our session's is nothing to cancel by.
+#[test]
+fn no_statement_of_the_session_that_a_greeting_names_is_cancelled() {
+    let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();
+    let url = server.tcp_url(server.superuser(), server.password(), "test");
+    let port: u16 = url.rsplit_once(':').unwrap().1.split('/').next().unwrap().parse().unwrap();
+    let strangers = Arc::new(AtomicU32::new(0));
+    let database = open(&url.replace(&format!(":{port}/"), &format!(":{}/", between(port, &strangers))));
+    let workspace = Workspace::run("shared").unwrap();
+    let _lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let number = |sql: &str| -> u32 { server.sql(sql).unwrap().trim().parse().unwrap() };
+    let id = |text: &str| {
+        let sql = format!("SELECT COALESCE(MAX(ID), 0) FROM information_schema.PROCESSLIST WHERE INFO = '{text}'");
+        std::iter::repeat_with(|| number(&sql)).find(|id| *id > 0).unwrap()
+    };
+    thread::scope(|scope| {
+        let stranger = scope.spawn(|| server.sql("SELECT SLEEP(6)").unwrap());
+        strangers.store(id("SELECT SLEEP(6)"), Ordering::SeqCst);
+        let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
+        strangers.store(0, Ordering::SeqCst);
+        let canceller = requester.canceller();
+        let sleep = Statement { number: 0, sql: "SELECT SLEEP(600)".to_owned(), columns: None };
+        let sleeper = scope.spawn(move || drop(requester.ask(&sleep, &[])));
+        id("SELECT SLEEP(600)");
+        canceller.cancel();
+        assert_eq!(stranger.join().unwrap().trim(), "0", "it was interrupted");
+        canceller.sever();
+        sleeper.join().unwrap();
     });
 }

@@ -34,6 +34,9 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use sample::{Pace, Sampled};
 
+/// Databases that layouts are searched for: ten times what an instance can have (resource limits, 2026-08-10).
+const MOST_DATABASES: usize = 1000;
+
 /// Layouts that are tried under load.
 const MOST_TRIALS: usize = 20;
 
@@ -267,6 +270,10 @@ fn search(
     let most_wait_ms = most_wait.as_secs_f64() * 1e3;
     let rules = Rules { headroom_percent, most_files: options.most_files, most_wait_ms, ..Rules::default() };
     let needs = layout::needs(files);
+    if needs.len() > MOST_DATABASES {
+        return Err(Failure::usage(format!("--layouts: the list has more than {MOST_DATABASES} databases"))
+            .hint("an instance has 100 at most: make a list for each"));
+    }
     let fronts: Vec<_> = needs.iter().map(|need| layout::front(need, storage, &rules)).collect();
     // What has no layout here takes its room all the same.
     let is_apart = |file: &&DatabaseFile| !needs.iter().any(|need| need.database.eq_ignore_ascii_case(&file.database));
