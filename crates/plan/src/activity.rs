@@ -1,6 +1,8 @@
 //! What files or disks did over time: rates between neighbouring looks at counters that only grow, by the clock of who counted them.
 
-use plimsoll_measurement::{FileGrowth, FileRow, Files, foreign};
+use std::collections::HashMap;
+
+use plimsoll_measurement::{FileGrowth, FileRow, Files, Moment, Window, foreign};
 
 use crate::advice::AT_LIMIT_PERCENT;
 use crate::demand::{Demand, Interval};
@@ -75,61 +77,121 @@ impl Activity {
 /// What each file did between looks. The last look of a file has no pair. A counter that began anew, and a look without the file, leave a
 /// gap. `unit_bytes` is the size from which on the storage counts a read or write as several.
 pub fn between(looks: &[Files], unit_bytes: u64) -> Vec<Activity> {
-    let mut seen: Vec<Vec<(usize, &FileRow)>> = Vec::new();
-    for (at, look) in looks.iter().enumerate() {
-        for row in &look.rows {
-            // A server that was started again may know a file by another handle.
-            let is_of = |last: &FileRow| {
-                let names = |row: &FileRow| (row.database.clone(), row.name.clone(), row.kind);
-                last.is_same(row) || names(last) == names(row)
-            };
-            match seen.iter_mut().find(|rows| rows.last().is_some_and(|(_, last)| is_of(last))) {
-                Some(rows) => rows.push((at, row)),
-                None => seen.push(vec![(at, row)]),
-            }
-        }
-    }
-    seen.iter().filter_map(|rows| of_file(rows, looks, unit_bytes)).collect()
+    let mut watch = Watch::new(unit_bytes);
+    looks.iter().cloned().for_each(|look| watch.take(look));
+    watch.done()
 }
 
-fn of_file(rows: &[(usize, &FileRow)], looks: &[Files], unit_bytes: u64) -> Option<Activity> {
-    let (_, last) = rows.last()?;
-    let mut sums = Sums::default();
-    let mut activity = Activity {
-        database: last.database.as_deref().map(foreign::plain),
-        name: foreign::plain(&last.name),
-        kind: Some(if last.kind == FileKind::Log.name() { FileKind::Log } else { FileKind::Data }),
-        size_gb: last.size_bytes.map(|bytes| bytes as f64 / GB),
-        is_limited: last.limit.is_some(),
-        are_sizes_known: true,
-        ..Activity::default()
-    };
-    let origin = looks.first()?.window.end;
-    for pair in rows.windows(2) {
-        let [(before, old), (after, new)] = pair else { continue };
-        let (start, end) = (looks[*before].window, looks[*after].window);
-        let seconds = start.seconds_until(end);
-        let is_known = after - before == 1 && old.is_same(new);
-        let growth = FileGrowth::between(old, new).filter(|_| is_known).zip(seconds);
+/// Looks as they come, of which only what files did between them is kept.
+#[derive(Debug)]
+pub struct Watch {
+    unit_bytes: u64,
+    origin: Moment,
+    /// Looks so far.
+    looks: usize,
+    seen: Vec<Seen>,
+    /// Places of files by their names, and by what a new name does not change.
+    by_name: HashMap<(Option<String>, String, &'static str), usize>,
+    by_handle: HashMap<String, usize>,
+}
+
+/// A file, as it was last seen.
+#[derive(Debug)]
+struct Seen {
+    activity: Activity,
+    last: FileRow,
+    at: usize,
+    window: Window,
+    sums: FileGrowth,
+}
+
+impl Watch {
+    /// Nothing was seen yet.
+    pub fn new(unit_bytes: u64) -> Self {
+        Self {
+            unit_bytes,
+            origin: Moment::default(),
+            looks: 0,
+            seen: Vec::new(),
+            by_name: HashMap::new(),
+            by_handle: HashMap::new(),
+        }
+    }
+
+    /// One more look.
+    pub fn take(&mut self, look: Files) {
+        if self.looks == 0 {
+            self.origin = look.window.end;
+        }
+        self.looks += 1;
+        for row in look.rows {
+            // A server that was started again may know a file by another handle.
+            let names = (row.database.clone(), row.name.clone(), row.kind);
+            let by_handle = row.handle.as_ref().and_then(|handle| self.by_handle.get(handle));
+            let place = by_handle.or_else(|| self.by_name.get(&names)).copied();
+            let place = place.unwrap_or_else(|| {
+                self.seen.push(Seen::new(&row, self.looks, look.window));
+                self.seen.len() - 1
+            });
+            self.by_name.insert(names, place);
+            if let Some(handle) = &row.handle {
+                self.by_handle.insert(handle.clone(), place);
+            }
+            let seen = &mut self.seen[place];
+            if seen.at < self.looks {
+                seen.grow(&row, look.window, (self.looks, self.origin), self.unit_bytes);
+            }
+            (seen.last, seen.at, seen.window) = (row, self.looks, look.window);
+        }
+    }
+
+    /// What each file did.
+    pub fn done(self) -> Vec<Activity> {
+        self.seen.into_iter().map(Seen::done).collect()
+    }
+}
+
+impl Seen {
+    fn new(row: &FileRow, at: usize, window: Window) -> Self {
+        let activity = Activity { are_sizes_known: true, ..Activity::default() };
+        Self { activity, last: row.clone(), at, window, sums: FileGrowth::default() }
+    }
+
+    /// An interval from the last look that has the file to this one.
+    fn grow(&mut self, row: &FileRow, window: Window, (at, origin): (usize, Moment), unit_bytes: u64) {
+        let seconds = self.window.seconds_until(window);
+        let is_known = at - self.at == 1 && self.last.is_same(row);
+        let growth = FileGrowth::between(&self.last, row).filter(|_| is_known).zip(seconds);
         let interval = Interval {
-            start_s: start.end.since(origin).as_secs_f64(),
-            seconds: seconds.unwrap_or_else(|| end.end.since(start.end).as_secs_f64()),
+            start_s: self.window.end.since(origin).as_secs_f64(),
+            seconds: seconds.unwrap_or_else(|| window.end.since(self.window.end).as_secs_f64()),
             rate: None,
             is_bounded: false,
         };
         let ios = growth.as_ref().and_then(|(growth, seconds)| Some(as_counted(growth, unit_bytes)? / seconds));
         let mb = growth.as_ref().and_then(|(growth, seconds)| Some(growth.bytes()? as f64 / MB / seconds));
-        activity.iops.intervals.push(Interval { rate: ios, ..interval });
-        activity.mb_per_s.intervals.push(Interval { rate: mb, ..interval });
+        self.activity.iops.intervals.push(Interval { rate: ios, ..interval });
+        self.activity.mb_per_s.intervals.push(Interval { rate: mb, ..interval });
         if let Some((growth, _)) = growth {
-            activity.are_sizes_known &= growth.bytes().is_some();
-            activity.slow += usize::from(is_slow(growth.read_ms(), growth.write_ms()));
-            sums.add(&growth);
+            self.activity.are_sizes_known &= growth.bytes().is_some();
+            self.activity.slow += usize::from(is_slow(growth.read_ms(), growth.write_ms()));
+            add(&mut self.sums, &growth);
         }
     }
-    activity.read_ms = sums.0.read_ms();
-    activity.write_ms = sums.0.write_ms();
-    Some(activity)
+
+    fn done(self) -> Activity {
+        let (last, sums) = (self.last, self.sums);
+        Activity {
+            database: last.database.as_deref().map(foreign::plain),
+            name: foreign::plain(&last.name),
+            kind: Some(if last.kind == FileKind::Log.name() { FileKind::Log } else { FileKind::Data }),
+            size_gb: last.size_bytes.map(|bytes| bytes as f64 / GB),
+            is_limited: last.limit.is_some(),
+            read_ms: sums.read_ms(),
+            write_ms: sums.write_ms(),
+            ..self.activity
+        }
+    }
 }
 
 /// Whether reads or writes took so long that the disk was busy itself.
@@ -147,19 +209,12 @@ fn as_counted(growth: &FileGrowth, unit_bytes: u64) -> Option<f64> {
     both.into_iter().flatten().reduce(u64::saturating_add).map(|count| count as f64)
 }
 
-/// What grew in all known intervals.
-#[derive(Default)]
-struct Sums(FileGrowth);
-
-impl Sums {
-    fn add(&mut self, growth: &FileGrowth) {
-        let sum =
-            |all: Option<u64>, one: Option<u64>| one.map_or(all, |one| Some(all.unwrap_or(0).saturating_add(one)));
-        let time = |all: Option<f64>, one: Option<f64>| one.map_or(all, |one| Some(all.unwrap_or(0.0) + one));
-        let all = &mut self.0;
-        all.reads = sum(all.reads, growth.reads);
-        all.writes = sum(all.writes, growth.writes);
-        all.read_stall_seconds = time(all.read_stall_seconds, growth.read_stall_seconds);
-        all.write_stall_seconds = time(all.write_stall_seconds, growth.write_stall_seconds);
-    }
+/// Adds what grew in an interval.
+fn add(all: &mut FileGrowth, growth: &FileGrowth) {
+    let sum = |all: Option<u64>, one: Option<u64>| one.map_or(all, |one| Some(all.unwrap_or(0).saturating_add(one)));
+    let time = |all: Option<f64>, one: Option<f64>| one.map_or(all, |one| Some(all.unwrap_or(0.0) + one));
+    all.reads = sum(all.reads, growth.reads);
+    all.writes = sum(all.writes, growth.writes);
+    all.read_stall_seconds = time(all.read_stall_seconds, growth.read_stall_seconds);
+    all.write_stall_seconds = time(all.write_stall_seconds, growth.write_stall_seconds);
 }

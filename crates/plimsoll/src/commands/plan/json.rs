@@ -1,7 +1,8 @@
 //! What scripts get of a plan. Unknown is absent.
 
-use plimsoll_analysis::interval::Interval;
+use plimsoll_analysis::interval::Interval as Confidence;
 use plimsoll_plan::against::{Against, Breaks, Pool};
+use plimsoll_plan::demand::Interval;
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
 use plimsoll_report::disks;
@@ -10,7 +11,7 @@ use plimsoll_report::planned::{self, Plan};
 use serde_json::{Map, Value, json};
 
 fn layouts_of(found: &Found) -> Value {
-    let time = |interval: Interval| json!({ "mean": interval.value, "low": interval.low, "high": interval.high });
+    let time = |interval: Confidence| json!({ "mean": interval.value, "low": interval.low, "high": interval.high });
     let of = |(need, layout, trial): Row<'_>| {
         let mut one = json!({
             "database": need.database,
@@ -105,24 +106,21 @@ fn against_of(plan: &Plan<'_>, pool: &Pool, against: &Against) -> Value {
     Value::Object(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
 }
 
-/// What something did over time. Where a rate is not known there is none.
+/// What a file did over time, in columns. Where a rate is not known it is null.
 fn series(activity: &Activity) -> Value {
-    let of = |demand: &Demand| -> Vec<Value> {
-        let interval = |one: &plimsoll_plan::demand::Interval| {
-            let mut known = Map::new();
-            known.insert("start_s".to_owned(), json!(one.start_s));
-            known.insert("seconds".to_owned(), json!(one.seconds));
-            if let Some(rate) = one.rate {
-                known.insert("rate".to_owned(), json!(rate));
-            }
-            if one.is_bounded {
-                known.insert("is_at_limit".to_owned(), json!(true));
-            }
-            Value::Object(known)
-        };
-        demand.intervals.iter().map(interval).collect()
-    };
-    json!({ "iops": of(&activity.iops), "mb_per_s": of(&activity.mb_per_s), "sizes_known": activity.are_sizes_known })
+    let column =
+        |demand: &Demand, of: fn(&Interval) -> Value| -> Vec<Value> { demand.intervals.iter().map(of).collect() };
+    let rates = |demand: &Demand| column(demand, |one| json!(one.rate));
+    let (iops, mb_per_s) = (&activity.iops, &activity.mb_per_s);
+    let at_limit = iops.intervals.iter().zip(&mb_per_s.intervals).map(|(iops, mb)| iops.is_bounded || mb.is_bounded);
+    json!({
+        "start_s": column(iops, |one| json!(one.start_s)),
+        "seconds": column(iops, |one| json!(one.seconds)),
+        "iops": rates(iops),
+        "mb_per_s": rates(mb_per_s),
+        "at_limit": at_limit.collect::<Vec<bool>>(),
+        "sizes_known": activity.are_sizes_known,
+    })
 }
 
 /// What disks did, and the smallest file that carries each.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_bench::Interrupt;
 use plimsoll_engine::{Error, ErrorKind, Result, Sampler};
 use plimsoll_measurement::{Files, Moment, Subject, Views, WaitClass, Window, exit};
-use plimsoll_plan::activity::{self, Activity};
+use plimsoll_plan::activity::{Activity, Watch};
 use plimsoll_plan::rules::Observed;
 use plimsoll_plan::waits;
 use plimsoll_telemetry::views;
@@ -23,8 +23,8 @@ use crate::signals;
 /// How often an interrupt is looked for between two looks at files.
 const LOOK_FOR_INTERRUPT: Duration = Duration::from_millis(100);
 
-/// More looks at all files than these would not be kept.
-pub const MOST_LOOKS: u128 = 100_000;
+/// So many looks at one file are kept in all.
+const MOST_VALUES: u128 = 200_000;
 
 /// What was seen of a server.
 pub struct Sampled {
@@ -73,8 +73,10 @@ pub fn sample(
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
     let mut sampler = database.server_sampler()?.ok_or_else(none)?;
     let first = sampler.all_files()?.filter(|files| !files.rows.is_empty()).ok_or_else(none)?;
+    refuse_too_many(first.rows.len(), pace)?;
     let before = (clock.now(), sampler.views());
-    let mut looks = Looks { all: vec![first], missed: 0 };
+    let mut looks = Looks { watch: Watch::new(unit_bytes), count: 1, missed: 0 };
+    looks.watch.take(first);
     let mut progress = Progress::new(printer, "plan mi".to_owned(), Subject::Volume);
     let begin = clock.now();
     let mut next = begin;
@@ -96,17 +98,13 @@ pub fn sample(
     let after = (clock.now(), sampler.views());
     drop(pulse);
     let (observed, waits_remark) = observed(before, after);
-    let activity = activity::between(&looks.all, unit_bytes);
-    let mut remarks = vec![format!(
-        "Sampled on {server}: {} looks in {:.0} s.",
-        looks.all.len(),
-        clock.now().since(begin).as_secs_f64()
-    )];
-    if looks.missed > 0 {
-        remarks.push(format!(
-            "The server did not answer {} of them: what files did around these is not known.",
-            looks.missed
-        ));
+    let Looks { watch, count, missed } = looks;
+    let activity = watch.done();
+    let mut remarks =
+        vec![format!("Sampled on {server}: {} looks in {:.0} s.", count, clock.now().since(begin).as_secs_f64())];
+    if missed > 0 {
+        remarks
+            .push(format!("The server did not answer {} of them: what files did around these is not known.", missed));
     }
     remarks.extend(waits_remark);
     let interrupted = signals::exit_code(&interrupt);
@@ -123,9 +121,21 @@ pub fn sample(
     Ok(Sampled { server, activity, observed, remarks, interrupted })
 }
 
+/// Fails before anything is sampled that could not be kept.
+fn refuse_too_many(files: usize, pace: Pace) -> std::result::Result<(), Failure> {
+    let looks = pace.time.as_millis() / pace.interval.as_millis().max(1);
+    if looks * files as u128 <= MOST_VALUES {
+        return Ok(());
+    }
+    let seconds = (pace.time.as_secs_f64() * files as f64 / MOST_VALUES as f64).ceil();
+    Err(Failure::usage(format!("{files} files at {looks} times are more than {MOST_VALUES} values"))
+        .hint(format!("name a longer --interval, {seconds}s or more, or a shorter --sample")))
+}
+
 /// Looks at files.
 struct Looks {
-    all: Vec<Files>,
+    watch: Watch,
+    count: usize,
     missed: usize,
 }
 
@@ -133,9 +143,10 @@ impl Looks {
     /// Looks once more. A server that does not answer is asked again the next time; in between nothing is known.
     fn take(&mut self, sampler: &mut dyn Sampler, now: Moment) {
         let look = sampler.all_files().ok().flatten();
+        self.count += 1;
         self.missed += usize::from(look.is_none());
         let nothing = || Files { rows: Vec::new(), window: Window { start: now, end: now } };
-        self.all.push(look.unwrap_or_else(nothing));
+        self.watch.take(look.unwrap_or_else(nothing));
     }
 }
 
