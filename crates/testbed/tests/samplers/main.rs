@@ -1,6 +1,7 @@
 //! Samplers of whole servers against servers of our own: what they count, and what they leave out when they can't.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod files;
 mod mariadb;
 mod postgres;
 

@@ -6,8 +6,6 @@ use plimsoll_engine::{Credentials, Engine as _, ErrorKind, Secret, Target};
 use plimsoll_measurement::reading::growth;
 use plimsoll_measurement::{FileRow, WaitClass};
 use plimsoll_mysql::MySql;
-use plimsoll_plan::Demand;
-use plimsoll_plan::activity::between;
 use plimsoll_testbed::{MariaDb, Product};
 
 use super::*;
@@ -23,16 +21,16 @@ fn open_as(url: &str, password: Option<&str>) -> Box<dyn Database> {
     MySql.open(&Target::parse(url).unwrap(), &credentials, clock()).unwrap()
 }
 
-fn open(server: &MariaDb) -> Box<dyn Database> {
+pub(super) fn open(server: &MariaDb) -> Box<dyn Database> {
     open_as(&server.socket_url("test"), None)
 }
 
-fn sampler_of(database: &dyn Database) -> Box<dyn Sampler> {
+pub(super) fn sampler_of(database: &dyn Database) -> Box<dyn Sampler> {
     database.server_sampler().unwrap().unwrap()
 }
 
 /// Makes a table of rows that fill this many pages or so.
-fn fill(session: &mut dyn Session, pages: u32) {
+pub(super) fn fill(session: &mut dyn Session, pages: u32) {
     session.execute("CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(500)) ENGINE = InnoDB", &[]).unwrap();
     let digits: Vec<String> = (0..10).map(|digit| format!("SELECT {digit} AS n")).collect();
     let sql = format!(
@@ -298,50 +296,6 @@ fn times_are_there_where_the_performance_schema_is() {
         value(&readings, Counter::DataReadStallSeconds).is_none() && value(&readings, Counter::DataReads) > Some(0.0)
     );
     assert!(sampler.views().unwrap().waits.is_empty());
-}
-
-/// Reads of a file between looks come to what the server itself counted, and nothing else was done to it.
-#[test]
-#[expect(clippy::print_stdout, reason = "the bar prints its figure")]
-fn what_a_file_did_between_looks_is_what_the_server_counted() {
-    let server = MariaDb::builder().buffer_pool_mb(16).setting("performance_schema", "ON").start().unwrap();
-    let database = open(&server);
-    let mut sampler = sampler_of(&*database);
-    let (lease, [mut session]) = sessions(&*database, "sampledfiles");
-    fill(&mut *session, 3_000);
-    // What is dirty goes to the file now, and not while somebody looks.
-    for sql in ["FLUSH TABLES t FOR EXPORT", "UNLOCK TABLES"] {
-        session.execute(sql, &[]).unwrap();
-    }
-    let counted = || -> Vec<f64> {
-        let row = server
-            .sql(
-                "SELECT COUNT_READ, SUM_NUMBER_OF_BYTES_READ, COUNT_WRITE FROM performance_schema.file_summary_by_instance WHERE FILE_NAME \
-                 LIKE '%sampledfiles%/t.ibd'",
-            )
-            .unwrap();
-        row.split_whitespace().map(|count| count.parse().unwrap()).collect()
-    };
-    let mut look = || sampler.all_files().unwrap().unwrap();
-    let (before, mut looks) = (counted(), vec![look()]);
-    for _ in 0..3 {
-        session.execute("SELECT sum(length(b)) FROM t", &[]).unwrap();
-        looks.push(look());
-    }
-    let after = counted();
-    let activity = between(&looks, u64::MAX);
-    let file = activity.iter().find(|one| one.name.ends_with("/t.ibd") && one.name.contains("sampledfiles")).unwrap();
-    let all = |demand: &Demand| demand.known().map(|one| one.rate.unwrap() * one.seconds).sum::<f64>();
-    let grown: Vec<f64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
-    let [reads, bytes, writes] = grown[..] else { panic!("{grown:?}") };
-    let (ios, mb) = (all(&file.iops), all(&file.mb_per_s));
-    println!("{reads} reads of {bytes} bytes by the server, {ios:.2} of {mb:.3} MB by us");
-    assert!(reads > 1_000.0 && writes == 0.0, "{grown:?}");
-    assert!(
-        (ios / reads - 1.0).abs() < 0.01 && (mb * f64::from(1 << 20) / bytes - 1.0).abs() < 0.01,
-        "{ios} {mb} {grown:?}"
-    );
-    drop(lease);
 }
 
 /// What grows while somebody inserts can't be asked for twice in one moment, so each of our figures lies between two of the server's own.

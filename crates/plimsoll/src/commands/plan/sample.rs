@@ -95,16 +95,15 @@ pub fn sample(
         progress.says(&format!("{passed} of {} s", pace.time.as_secs()));
     }
     drop(progress);
+    let seconds = clock.now().since(begin).as_secs_f64();
     let after = (clock.now(), sampler.views());
     drop(pulse);
     let (observed, waits_remark) = observed(before, after);
     let Looks { watch, count, missed } = looks;
     let activity = watch.done();
-    let mut remarks =
-        vec![format!("Sampled on {server}: {} looks in {:.0} s.", count, clock.now().since(begin).as_secs_f64())];
+    let mut remarks = vec![format!("Sampled on {server}: {count} looks in {seconds:.0} s.")];
     if missed > 0 {
-        remarks
-            .push(format!("The server did not answer {} of them: what files did around these is not known.", missed));
+        remarks.push(format!("The server did not answer {missed} of them: what files did around these is not known."));
     }
     remarks.extend(waits_remark);
     let interrupted = signals::exit_code(&interrupt);
