@@ -160,9 +160,12 @@ fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -
 
 /// How much of its limits a file uses with these rates, in percent, and how long an I/O waits there, in ms.
 fn load([iops, mb_per_s]: [f64; 2], step: &Step) -> Option<(f64, f64)> {
-    let used = (iops / step.iops?).max(mb_per_s / step.mb_per_s?);
+    let (of_iops, of_rate) = (iops / step.iops?, mb_per_s / step.mb_per_s?);
+    let used = of_iops.max(of_rate);
+    // An I/O has the turn for as long as the limit that binds takes for one of its size.
+    let service_ms = 1e3 / step.iops? * if of_iops > 0.0 { (of_rate / of_iops).max(1.0) } else { 1.0 };
     // Pollaczek and Khinchine, for a fixed time of service.
-    let wait_ms = if used < 1.0 { 1e3 / step.iops? * used / (2.0 * (1.0 - used)) } else { f64::INFINITY };
+    let wait_ms = if used < 1.0 { service_ms * used / (2.0 * (1.0 - used)) } else { f64::INFINITY };
     Some((100.0 * used, wait_ms))
 }
 

@@ -153,7 +153,8 @@ fn for_nothing(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, a
         return Vec::new();
     }
     let smaller = |at: usize| {
-        let (file, step) = (&files[at], limits.files[at].step.as_ref()?);
+        // One that stands at a limit is to grow.
+        let (file, step) = (&files[at], limits.files[at].step.as_ref().filter(|_| !at_limit.contains(&at))?);
         let least_gb = storage.begins_gb(step).max(file.used_gb?.ceil()).max(1.0);
         (least_gb < file.size_gb).then(|| of("size-for-nothing", vec![at], Finding::Shrink { size_gb: least_gb }))?
     };

@@ -12,6 +12,9 @@ pub(crate) const LONGEST_NAME: usize = 256;
 /// No file and no rate is larger: a slip of the pen is.
 const LARGEST: f64 = 1e9;
 
+/// Nor bytes a second, or ms that a server waited for.
+const MOST: f64 = 1e18;
+
 /// What is wrong with a list or a series.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
@@ -78,11 +81,11 @@ impl Sheet {
         if is_wrong { Err(format!("{} is not from 0 to {LARGEST}", shown(text))) } else { Ok(number) }
     }
 
-    /// The same, however large.
+    /// The same of bytes, and of sums of years.
     pub fn large(&self, text: &str) -> Result<Option<f64>, String> {
         let number = self.parsed(text)?;
-        let is_wrong = number.is_some_and(|number| !(0.0..=f64::MAX).contains(&number));
-        if is_wrong { Err(format!("'{}' is no time of 0 or more", shown(text))) } else { Ok(number) }
+        let is_wrong = number.is_some_and(|number| !(0.0..=MOST).contains(&number));
+        if is_wrong { Err(format!("'{}' is not from 0 to {MOST:e}", shown(text))) } else { Ok(number) }
     }
 
     fn parsed(&self, text: &str) -> Result<Option<f64>, String> {

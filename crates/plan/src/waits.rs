@@ -74,6 +74,6 @@ mod tests {
         let said = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(said("a,b\n1,2\n"), "line 1: the header must have wait_type and wait_time_ms");
         assert_eq!(said("wait_type,wait_ms\nx,\n"), "line 2: wait_time_ms is empty");
-        assert_eq!(said("wait_type,wait_ms\nx,-1\n"), "line 2: wait_time_ms '-1' is no time of 0 or more");
+        assert_eq!(said("wait_type,wait_ms\nx,-1\n"), "line 2: wait_time_ms '-1' is not from 0 to 1e18");
     }
 }

@@ -75,8 +75,14 @@ fn brute(need: &Need, storage: &Storage<'_>, rules: &Rules) -> Vec<[f64; 5]> {
                 if of_data.max(of_log) * (1.0 + rules.headroom_percent / 100.0) > 1.0 {
                     continue;
                 }
-                let wait = |used: f64, step: &plimsoll_plan::Step| 1e3 / step.iops.unwrap() * used / 2.0 / (1.0 - used);
-                if wait(of_data, data).max(wait(of_log, log)) > rules.most_wait_ms {
+                // An I/O keeps others waiting for as long as the slower of both limits takes for it.
+                let wait = |used: f64, rates: [f64; 2], step: &plimsoll_plan::Step| {
+                    let [by_iops, by_rate] = [rates[0] / step.iops.unwrap(), rates[1] / step.mb_per_s.unwrap()];
+                    let part = if by_iops > 0.0 { (by_rate / by_iops).max(1.0) } else { 1.0 };
+                    1e3 / step.iops.unwrap() * part * used / 2.0 / (1.0 - used)
+                };
+                let wait_ms = wait(of_data, need.data, data).max(wait(of_log, need.log, log));
+                if wait_ms > rules.most_wait_ms {
                     continue;
                 }
                 all.push([
@@ -84,7 +90,7 @@ fn brute(need: &Need, storage: &Storage<'_>, rules: &Rules) -> Vec<[f64; 5]> {
                     f64::from(count) * data.blob_gb + log.blob_gb,
                     f64::from(count),
                     100.0 * of_data.max(of_log),
-                    wait(of_data, data).max(wait(of_log, log)),
+                    wait_ms,
                 ]);
             }
         }

@@ -60,18 +60,26 @@ fn is_header(line: &str) -> bool {
 struct Reports {
     unit_bytes: u64,
     all: Vec<Series>,
+    /// Reports of intervals.
     count: usize,
+    /// Whether the next report is the first of a run, and whether this one is.
+    is_new: bool,
+    is_first: bool,
     values: usize,
 }
 
 impl Reports {
     fn begin(&mut self) {
-        self.count += 1;
+        // The first report is not of an interval.
+        self.is_first = std::mem::take(&mut self.is_new);
+        self.count += usize::from(!self.is_first);
     }
 
     fn add(&mut self, disk: &str, figures: &Figures) -> Result<(), String> {
-        // What comes before the second report is not of an interval.
-        let Some(at) = self.count.checked_sub(2) else { return Ok(()) };
+        if self.is_first {
+            return Ok(());
+        }
+        let at = self.count - 1;
         self.values += 1;
         if self.values > MOST_INTERVALS {
             return Err(format!("it has more than {MOST_INTERVALS} values of disks"));
@@ -85,7 +93,7 @@ impl Reports {
     }
 
     fn done(self) -> Result<Disks, ListError> {
-        if self.count < 2 {
+        if self.count == 0 {
             let problem =
                 "it has no report but that of the time since the machine was started: 'iostat -x 1 30' makes 29";
             return Err(ListError::whole(problem));
@@ -95,7 +103,7 @@ impl Reports {
 }
 
 pub(super) fn of_text(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
-    let mut reports = Reports { unit_bytes, ..Reports::default() };
+    let mut reports = Reports { unit_bytes, is_new: true, ..Reports::default() };
     let mut columns: Option<Vec<&str>> = None;
     if !text.lines().any(is_header) {
         return Err(ListError::whole(
@@ -103,6 +111,10 @@ pub(super) fn of_text(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
         ));
     }
     for (line, number) in text.lines().zip(1_u64..) {
+        // Each run of the program begins with the kernel's name, and has a first report of its own.
+        if line.starts_with("Linux ") {
+            reports.is_new = true;
+        }
         if is_header(line) {
             reports.begin();
             columns = Some(line.split_whitespace().collect());
@@ -138,7 +150,7 @@ pub(super) fn of_json(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
         ListError { line: Some(error.line() as u64), problem: format!("it is no whole JSON: {error}") }
     })?;
     let hosts = root["sysstat"]["hosts"].as_array().ok_or_else(|| wrong("it has no sysstat.hosts"))?;
-    let mut reports = Reports { unit_bytes, ..Reports::default() };
+    let mut reports = Reports { unit_bytes, is_new: true, ..Reports::default() };
     for report in hosts.iter().filter_map(|host| host["statistics"].as_array()).flatten() {
         let Some(disks) = report["disk"].as_array() else { continue };
         reports.begin();
@@ -158,7 +170,7 @@ pub(super) fn of_json(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
             reports.add(name, &figures).map_err(|problem| wrong(&problem))?;
         }
     }
-    if reports.count == 0 {
+    if reports.is_new {
         return Err(wrong("it has no disks"));
     }
     reports.done()

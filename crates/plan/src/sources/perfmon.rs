@@ -82,7 +82,8 @@ pub(super) fn read(text: &str, unit_bytes: u64) -> Result<Disks, ListError> {
             let text = record.get(column.at).unwrap_or_default();
             // A counter that was not there yet, and one that failed.
             let text = if text == "-1" { "" } else { text };
-            let value = sheet.number(text);
+            // Bytes a second are more than any other number.
+            let value = sheet.large(text);
             let value = value.map_err(|problem| {
                 ListError::at(line, format!("{} {problem}", shown(sheet.headers.get(column.at).unwrap_or_default())))
             })?;

@@ -93,7 +93,9 @@ pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
     let more = found.needs.len().checked_sub(MOST_NAMED).filter(|more| *more > 0);
     let more = more.map(|more| format!(", and {} more", count(more, "database"))).unwrap_or_default();
     format!(
-        "The least space that carries what was seen with {headroom} to spare is {} of files, with blobs of {}: {}{more}.",
+        "The least space that carries what was seen with {headroom} to spare, and lets no I/O wait for more than {} on average, is {} of \
+         files, with blobs of {}: {}{more}.",
+        quantity(found.rules.most_wait_ms, "ms"),
         quantity(space, "GB"),
         quantity(blobs, "GB"),
         named.join("; ")
