@@ -12,6 +12,9 @@ use crate::limits::FileLimits;
 const MB: f64 = (1 << 20) as f64;
 const GB: f64 = (1 << 30) as f64;
 
+/// More files than these are not looked at.
+const MOST_FILES: usize = 20_000;
+
 /// What a file did, or a disk that a file may come from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Activity {
@@ -87,8 +90,11 @@ pub fn between(looks: &[Files], unit_bytes: u64) -> Vec<Activity> {
 pub struct Watch {
     unit_bytes: u64,
     origin: Moment,
-    /// Looks so far.
+    /// Looks so far, and the last of them that anybody answered.
     looks: usize,
+    answered: usize,
+    /// When the last one was.
+    end: Moment,
     seen: Vec<Seen>,
     /// Places of files by their names, and by what a new name does not change.
     by_name: HashMap<(Option<String>, String, &'static str), usize>,
@@ -112,6 +118,8 @@ impl Watch {
             unit_bytes,
             origin: Moment::default(),
             looks: 0,
+            answered: 0,
+            end: Moment::default(),
             seen: Vec::new(),
             by_name: HashMap::new(),
             by_handle: HashMap::new(),
@@ -124,11 +132,19 @@ impl Watch {
             self.origin = look.window.end;
         }
         self.looks += 1;
+        self.end = look.window.end;
+        if !look.rows.is_empty() {
+            self.answered = self.looks;
+        }
         for row in look.rows {
             // A server that was started again may know a file by another handle.
             let names = (row.database.clone(), row.name.clone(), row.kind);
             let by_handle = row.handle.as_ref().and_then(|handle| self.by_handle.get(handle));
             let place = by_handle.or_else(|| self.by_name.get(&names)).copied();
+            // A server that makes up files without end gets no more room.
+            if place.is_none() && self.seen.len() == MOST_FILES {
+                continue;
+            }
             let place = place.unwrap_or_else(|| {
                 self.seen.push(Seen::new(&row, self.looks, look.window));
                 self.seen.len() - 1
@@ -145,8 +161,11 @@ impl Watch {
         }
     }
 
-    /// What each file did.
-    pub fn done(self) -> Vec<Activity> {
+    /// What each file did. From the last answer on nothing is known of those that were there then.
+    pub fn done(mut self) -> Vec<Activity> {
+        for seen in self.seen.iter_mut().filter(|seen| seen.at == self.answered && self.looks > self.answered) {
+            seen.gap(self.end, self.origin);
+        }
         self.seen.into_iter().map(Seen::done).collect()
     }
 }
@@ -177,6 +196,18 @@ impl Seen {
             self.activity.slow += usize::from(is_slow(growth.read_ms(), growth.write_ms()));
             add(&mut self.sums, &growth);
         }
+    }
+
+    /// A time of which nothing is known, from the last look that has the file on.
+    fn gap(&mut self, end: Moment, origin: Moment) {
+        let interval = Interval {
+            start_s: self.window.end.since(origin).as_secs_f64(),
+            seconds: end.since(self.window.end).as_secs_f64(),
+            rate: None,
+            is_bounded: false,
+        };
+        self.activity.iops.intervals.push(interval);
+        self.activity.mb_per_s.intervals.push(interval);
     }
 
     fn done(self) -> Activity {
@@ -217,4 +248,37 @@ fn add(all: &mut FileGrowth, growth: &FileGrowth) {
     all.writes = sum(all.writes, growth.writes);
     all.read_stall_seconds = time(all.read_stall_seconds, growth.read_stall_seconds);
     all.write_stall_seconds = time(all.write_stall_seconds, growth.write_stall_seconds);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that is gone from the third look on: half of the time is not known.
+    #[test]
+    fn after_the_last_answer_nothing_is_known() {
+        let look = |second: u64, reads: Option<u64>| {
+            let at = Moment::from_nanos(second * 1_000_000_000);
+            let row = |reads| FileRow {
+                name: "a".to_owned(),
+                kind: "data",
+                reads: Some(reads),
+                read_bytes: Some(0),
+                ..FileRow::default()
+            };
+            Files { rows: reads.map(row).into_iter().collect(), window: Window { start: at, end: at } }
+        };
+        let looks = [look(0, Some(1)), look(1, Some(11)), look(2, None), look(3, None)];
+        let found = between(&looks, 1 << 18).remove(0);
+        let rates: Vec<(f64, Option<f64>)> = found.iops.intervals.iter().map(|one| (one.seconds, one.rate)).collect();
+        assert_eq!(rates, [(1.0, Some(10.0)), (2.0, None)]);
+        assert_eq!(found.iops.coverage_percent().map(f64::round), Some(33.0));
+        // A file that is dropped while others are there has no more time.
+        let mut kept = [look(0, Some(1)), look(1, Some(2)), look(2, Some(3))];
+        for look in &mut kept {
+            look.rows.push(FileRow { name: "b".to_owned(), ..look.rows[0].clone() });
+        }
+        kept[2].rows.remove(0);
+        assert_eq!(between(&kept, 1 << 18)[0].iops.intervals.len(), 1);
+    }
 }

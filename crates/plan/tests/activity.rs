@@ -131,8 +131,18 @@ fn replayed(histories: &[History], milliseconds: &[u64]) -> (Vec<Files>, Vec<Tru
             }
             (last, is_reset) = (Some(at), false);
         }
-        truth.push(known);
+        truth.push((known, last));
     }
+    // Where nobody answers to the end, nothing is known of those that were there before.
+    let answered = looks.iter().rposition(|look| !look.rows.is_empty());
+    let is_silent = answered.is_some_and(|at| at + 1 < looks.len());
+    let truth = truth.into_iter().map(|(mut known, last): (Truth, Option<usize>)| {
+        if let Some(at) = last.filter(|last| is_silent && Some(*last) == answered) {
+            known.push(((moments[looks.len() - 1] - moments[at]) as f64 / 1e3, None));
+        }
+        known
+    });
+    let truth = truth.collect();
     (looks, truth)
 }
 

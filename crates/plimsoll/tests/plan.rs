@@ -160,6 +160,23 @@ const SCRIPT: &str = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,B
                       shop,log,https://x.blob.core.windows.net/a/log.ldf,8.5000,129,500,20.00,0,100,12.10,0\n";
 
 #[test]
+fn what_a_layout_was_not_made_for_is_said() {
+    let scene = Scene::new();
+    let list =
+        "database,file,type,size_gb,iops,mb_per_s\nshop,data,data,150,900,30\ncrm,data,data,50,,\ncrm,log,log,5,,\n";
+    std::fs::write(scene.path("files.csv"), list).unwrap();
+    let said = scene.say(&["plan", "mi", "--files", "files.csv", "--layouts"]);
+    for words in ["Nothing is known of what crm does", "The list has no log of shop"] {
+        assert!(said.out.contains(words), "'{words}' is missing: {said:#?}");
+    }
+    // What is wrong with an option is said before a server is looked at.
+    let live = ["plan", "mi", "--files", "mssql://a@127.0.0.1:1/d"];
+    scene.say(&[&live[..], &["--layouts", "--most-wait", "long"]].concat()).failed(2, &["--most-wait long"]);
+    let unknown = ["--against", "NoSuchSize", "--disks", "azure-managed-disk/P30"];
+    scene.say(&[&live[..], &unknown].concat()).failed(2, &["NoSuchSize"]);
+}
+
+#[test]
 fn the_published_scripts_output_and_the_waits_of_an_instance_say_what_holds_it_back() {
     let scene = Scene::new();
     std::fs::write(scene.path("script.csv"), SCRIPT).unwrap();

@@ -58,7 +58,10 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let storage = Storage::on(catalog, wishes(options)?).map_err(|error| {
         Failure::usage(error.to_string()).hint("'plimsoll plan mi' shows what is known; --date names a day")
     })?;
+    // What is wrong with the options is said before anything is sampled.
     let headroom_percent = percent("--headroom", &options.headroom, 0.0..=1000.0)?;
+    let rules = rules(options, headroom_percent)?;
+    options.against.as_deref().map(|vm| pool(vm, options, &[])).transpose()?;
     let Some(input) = &options.files else {
         return show(&planned::edition(&storage), || json::edition(&storage), options, printer);
     };
@@ -84,7 +87,7 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let (files, activity) = (input.files, input.activity);
     let found = limits(&files, &storage);
     let advised = advise(&files, &storage, &found, &observed);
-    let layouts = options.layouts.then(|| search(&files, &storage, options, headroom_percent)).transpose()?;
+    let layouts = options.layouts.then(|| search(&files, &storage, rules)).transpose()?;
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;
     let held = pool.as_ref().map(|pool| (pool, against(&files, &activity, (&storage, &found), pool)));
     if held.as_ref().is_some_and(|(_, held)| held.instance.is_none() || held.pool.is_none()) {
@@ -249,22 +252,21 @@ fn trials(needs: &[Need], fronts: &[Vec<Layout>], storage: &Storage<'_>, rules: 
     needs.iter().zip(fronts).map(of).collect()
 }
 
-/// Layouts that carry what the files were seen to do.
-fn search(
-    files: &[DatabaseFile],
-    storage: &Storage<'_>,
-    options: &PlanMi,
-    headroom_percent: f64,
-) -> Result<Found, Failure> {
-    if !files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some()) {
-        return Err(Failure::usage("--layouts: the list does not say what the files do")
-            .hint("add columns iops and mb_per_s, those at the busiest time"));
-    }
+/// How layouts are chosen.
+fn rules(options: &PlanMi, headroom_percent: f64) -> Result<Rules, Failure> {
     let most_wait = units::parse_duration(&options.most_wait).map_err(|error| {
         Failure::usage(format!("--most-wait {}: {error}", options.most_wait)).hint("such as --most-wait 1ms")
     })?;
     let most_wait_ms = most_wait.as_secs_f64() * 1e3;
-    let rules = Rules { headroom_percent, most_files: options.most_files, most_wait_ms, ..Rules::default() };
+    Ok(Rules { headroom_percent, most_files: options.most_files, most_wait_ms, ..Rules::default() })
+}
+
+/// Layouts that carry what the files were seen to do.
+fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result<Found, Failure> {
+    if !files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some()) {
+        return Err(Failure::usage("--layouts: the list does not say what the files do")
+            .hint("add columns iops and mb_per_s, those at the busiest time"));
+    }
     let needs = layout::needs(files);
     if needs.len() > MOST_DATABASES {
         return Err(Failure::usage(format!("--layouts: the list has more than {MOST_DATABASES} databases"))

@@ -102,6 +102,27 @@ pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
     )
 }
 
+/// What layouts could not be made for.
+pub fn unknown(found: &Found) -> Vec<String> {
+    let of = |is_so: fn(&Need) -> bool| -> Vec<&str> {
+        found.needs.iter().filter(|need| is_so(need)).map(|need| need.database.as_str()).collect()
+    };
+    let idle = of(|need| need.data.iter().chain(&need.log).all(|rate| *rate <= 0.0));
+    let without_log = of(|need| need.log_gb <= 0.0);
+    let mut all = Vec::new();
+    if !idle.is_empty() {
+        all.push(format!(
+            "Nothing is known of what {} does: its layout is for its size alone.",
+            listed(&idle, MOST_NAMED)
+        ));
+    }
+    if !without_log.is_empty() {
+        let names = listed(&without_log, MOST_NAMED);
+        all.push(format!("The list has no log of {names}: the layout has the smallest."));
+    }
+    all
+}
+
 /// The parts below the answer: the chosen layouts, those of a single database, and the statements.
 pub fn parts(found: &Found) -> Vec<Part> {
     let mut chosen = Part::of(Rank::Table);

@@ -65,7 +65,12 @@ pub fn report(plan: &Plan<'_>) -> Report {
     answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
     answer.say(Tone::Plain, plan.against.as_ref().and_then(|(pool, against)| against::held(files, pool, against)));
     answer.say(Tone::Plain, log_rate(storage));
-    for sentence in unknown(files, storage, limits).into_iter().chain(lower_bounds(plan)).chain(other_limits(plan)) {
+    for sentence in unknown(files, storage, limits)
+        .into_iter()
+        .chain(lower_bounds(plan))
+        .chain(other_limits(plan))
+        .chain(found.iter().flat_map(|found| layouts::unknown(found)))
+    {
         answer.say(Tone::Warning, sentence);
     }
     for remark in plan.remarks {

@@ -67,8 +67,10 @@ pub fn sample(
     let server = format!("{} {}", description.engine, description.version);
     let none = || {
         let missing = Error::new(ErrorKind::Usage, format!("{} shows no counters by file", target.display()));
-        missing
-            .hint("'plimsoll doctor URL' says which grant is missing; a list of files works everywhere (docs/PLAN.md)")
+        missing.hint(
+            "SQL Server shows them with VIEW SERVER STATE, MySQL and MariaDB with the Performance Schema; a list of files works everywhere \
+             (docs/PLAN.md)",
+        )
     };
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
     let mut sampler = database.server_sampler()?.ok_or_else(none)?;
