@@ -95,6 +95,8 @@ pub struct Watch {
     answered: usize,
     /// When the last one was.
     end: Moment,
+    /// Looks at a file, of all files.
+    intervals: usize,
     seen: Vec<Seen>,
     /// Places of files by their names, and by what a new name does not change.
     by_name: HashMap<(Option<String>, String, &'static str), usize>,
@@ -120,6 +122,7 @@ impl Watch {
             looks: 0,
             answered: 0,
             end: Moment::default(),
+            intervals: 0,
             seen: Vec::new(),
             by_name: HashMap::new(),
             by_handle: HashMap::new(),
@@ -149,16 +152,30 @@ impl Watch {
                 self.seen.push(Seen::new(&row, self.looks, look.window));
                 self.seen.len() - 1
             });
+            let seen = &mut self.seen[place];
+            // A file has one name and one handle at a time.
+            let last = (seen.last.database.clone(), seen.last.name.clone(), seen.last.kind);
+            if last != names && self.by_name.get(&last) == Some(&place) {
+                self.by_name.remove(&last);
+            }
             self.by_name.insert(names, place);
+            if let Some(old) = seen.last.handle.as_ref().filter(|old| row.handle.as_ref() != Some(old)) {
+                self.by_handle.remove(old);
+            }
             if let Some(handle) = &row.handle {
                 self.by_handle.insert(handle.clone(), place);
             }
-            let seen = &mut self.seen[place];
+            self.intervals += 1;
             if seen.at < self.looks {
                 seen.grow(&row, look.window, (self.looks, self.origin), self.unit_bytes);
             }
             (seen.last, seen.at, seen.window) = (row, self.looks, look.window);
         }
+    }
+
+    /// How many looks at a file are kept, of all files together.
+    pub const fn kept(&self) -> usize {
+        self.intervals
     }
 
     /// What each file did. From the last answer on nothing is known of those that were there then.

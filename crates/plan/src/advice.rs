@@ -45,17 +45,18 @@ pub const RULES: [Rule; 14] = [
     ),
     rule(
         "log-governor-waits",
-        "of what sessions wait for, the governor of the log's rate takes more than data files and log files",
+        "of what sessions wait for, the governor of the log's rate takes more than data files and log files, no less than all that is no storage",
         "INSTANCE_LOG_RATE_GOVERNOR / all waits",
     ),
     rule(
         "waits-for-data",
-        "of what sessions wait for, pages of data files take the most, and a read or write there takes longer than normal",
+        "of what sessions wait for, pages of data files take the most, no less than all that is no storage, and a read or write there \
+         takes longer than normal",
         "PAGEIOLATCH / all waits; ms of a read or write > 10",
     ),
     rule(
         "waits-for-log",
-        "of what sessions wait for, the log takes the most",
+        "of what sessions wait for, the log takes the most, no less than all that is no storage",
         "WRITELOG / all waits; ms of a write to the log",
     ),
     rule(

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::activity::Activity;
-use crate::demand::Demand;
+use crate::demand::Interval;
 use crate::file::{DatabaseFile, FileKind};
 use crate::limits::Limits;
 use crate::storage::{LimitOf, Storage};
+
+const MB: f64 = (1 << 20) as f64;
 
 /// Limits that all files share.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,6 +29,16 @@ pub struct Shared {
     pub limit: f64,
     /// Whose it is, and who says so.
     pub source: String,
+    /// An operation of more bytes counts as several, such as one that is cut over the disks of a stripe; absent where each counts as one.
+    pub io_bytes: Option<u64>,
+}
+
+impl Shared {
+    /// Operations as this limit counts them: at least so many.
+    fn counted(&self, iops: f64, mb_per_s: Option<f64>) -> f64 {
+        let cut = self.io_bytes.zip(mb_per_s).map_or(0.0, |(bytes, rate)| rate * MB / bytes.max(1) as f64);
+        iops.max(cut)
+    }
 }
 
 /// What breaks first when the load of all files grows alike.
@@ -68,16 +80,23 @@ pub fn against(
     pool: &Pool,
 ) -> Against {
     let counts: Vec<usize> = (0..files.len()).filter(|at| !files[*at].is_of_tempdb()).collect();
-    let sum =
-        |of: fn(&DatabaseFile) -> Option<f64>| counts.iter().filter_map(|at| of(&files[*at])).reduce(|a, b| a + b);
-    let seen = |of: fn(&Activity) -> &Demand| {
-        let all: Vec<&Demand> = counts.iter().filter_map(|at| activity.get(*at)).map(of).collect();
-        highest_together(&all)
+    let as_pool = |iops: Option<f64>, mb_per_s: Option<f64>| {
+        let iops = iops?;
+        Some(pool.iops.as_ref().map_or(iops, |shared| shared.counted(iops, mb_per_s)))
     };
+    let sum =
+        |of: &dyn Fn(&DatabaseFile) -> Option<f64>| counts.iter().filter_map(|at| of(&files[*at])).reduce(|a, b| a + b);
+    let sampled: Vec<&Activity> = counts.iter().filter_map(|at| activity.get(*at)).collect();
+    let iops = sampled.iter().flat_map(|one| {
+        let both = one.iops.intervals.iter().zip(&one.mb_per_s.intervals);
+        both.map(|(iops, mb)| Interval { rate: as_pool(iops.rate, mb.rate), ..*iops })
+    });
+    let mb_per_s = sampled.iter().flat_map(|one| one.mb_per_s.intervals.iter().copied());
+    let pool_as_seen = on_pool(pool, highest_together(iops), highest_together(mb_per_s));
     Against {
         instance: on_instance(files, &counts, storage, limits),
-        pool: on_pool(pool, sum(|file| file.iops), sum(|file| file.mb_per_s)),
-        pool_as_seen: on_pool(pool, seen(|one| &one.iops), seen(|one| &one.mb_per_s)).filter(|_| !activity.is_empty()),
+        pool: on_pool(pool, sum(&|file| as_pool(file.iops, file.mb_per_s)), sum(&|file| file.mb_per_s)),
+        pool_as_seen,
     }
 }
 
@@ -114,14 +133,18 @@ fn on_pool(pool: &Pool, iops: Option<f64>, mb_per_s: Option<f64>) -> Option<Brea
     )
 }
 
-/// The highest sum of rates at a time at which all that were there then are known.
-fn highest_together(all: &[&Demand]) -> Option<f64> {
-    // Intervals of all files lie between the same looks.
-    let mut sums: BTreeMap<u64, Option<f64>> = BTreeMap::new();
-    for interval in all.iter().flat_map(|demand| &demand.intervals) {
-        let at = (interval.start_s * 1e6) as u64;
-        let sum = sums.entry(at).or_insert(Some(0.0));
-        *sum = sum.zip(interval.rate).map(|(sum, rate)| sum + rate);
+/// The highest sum of rates at a time at which those of all that were there then are known.
+fn highest_together(all: impl Iterator<Item = Interval>) -> Option<f64> {
+    // Intervals of all files lie between the same looks, and a gap may be as long as several.
+    let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut gaps = Vec::new();
+    for interval in all {
+        let micros = |seconds: f64| (seconds * 1e6).round() as u64;
+        match interval.rate {
+            Some(rate) => *sums.entry(micros(interval.start_s)).or_default() += rate,
+            None => gaps.push(micros(interval.start_s)..micros(interval.start_s + interval.seconds)),
+        }
     }
-    sums.into_values().flatten().reduce(f64::max)
+    let is_known = |at: &u64| !gaps.iter().any(|gap| gap.contains(at));
+    sums.into_iter().filter(|(at, _)| is_known(at)).map(|(_, sum)| sum).reduce(f64::max)
 }

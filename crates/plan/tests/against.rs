@@ -10,7 +10,7 @@ use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Activity, DatabaseFile, Demand, FileKind, Storage, Wishes};
 
 fn pool(iops: f64, mb_per_s: f64) -> Pool {
-    let shared = |limit: f64| Some(Shared { limit, source: "a test".to_owned() });
+    let shared = |limit: f64| Some(Shared { limit, source: "a test".to_owned(), io_bytes: None });
     Pool { name: "disks".to_owned(), iops: shared(iops), mb_per_s: shared(mb_per_s) }
 }
 
@@ -39,6 +39,10 @@ fn each_side_breaks_at_its_nearest_limit() {
     assert_eq!(found.pool_as_seen, None, "nobody sampled");
     let small = held(&files, &[], &pool(600.0, 1e9));
     assert_eq!(small.pool, Some(breaks(0.8, Bottleneck::Shared(LimitOf::Iops))), "it does not carry it");
+    // A stripe cuts 80 MB in 100 operations into 1,280 of 64 KB, and 25 MB in 550 into none more: 1,280 + 550 + 100.
+    let mut striped = pool(1930.0, 1e9);
+    striped.iops = striped.iops.map(|shared| Shared { io_bytes: Some(64 << 10), ..shared });
+    assert_eq!(held(&files, &[], &striped).pool, Some(breaks(1.0, Bottleneck::Shared(LimitOf::Iops))));
     let log = [file("a", 200.0, 10.0, 1.0), file("log", 600.0, 10.0, 44.0)];
     assert_eq!(held(&log, &[], &pool(1e9, 1e9)).instance, Some(breaks(0.5, Bottleneck::LogRate)));
     let tempdb = DatabaseFile { database: "tempdb".to_owned(), ..file("t", 10.0, 1e6, 1e6) };
@@ -57,13 +61,22 @@ fn peaks_that_do_not_coincide_take_less() {
             .map(|(at, rate)| Interval { start_s: at as f64, seconds: 1.0, rate, is_bounded: false })
             .collect(),
     };
-    let activity = |iops: [Option<f64>; 3]| Activity { iops: demand(iops), ..Activity::default() };
+    let activity = |iops: [Option<f64>; 3]| {
+        let mb_per_s = demand(iops.map(|rate| rate.map(|_| 0.0)));
+        Activity { iops: demand(iops), mb_per_s, ..Activity::default() }
+    };
     let files = [file("a", 200.0, 1000.0, 1.0), file("b", 200.0, 1000.0, 1.0)];
     let seen = [
         activity([Some(1000.0), Some(200.0), Some(1000.0)]),
         // What both did at the end is not known.
         activity([Some(250.0), Some(1000.0), None]),
     ];
+    // Nor what both did while one was not seen for two looks.
+    let mut missed = seen.clone();
+    missed[1].iops.intervals[0] = Interval { seconds: 2.0, rate: None, ..missed[1].iops.intervals[0] };
+    missed[1].iops.intervals.remove(1);
+    missed[1].mb_per_s = missed[1].iops.clone();
+    assert_eq!(held(&files, &missed, &pool(2500.0, 1e9)).pool_as_seen, None);
     let found = held(&files, &seen, &pool(2500.0, 1e9));
     assert_eq!(found.pool, Some(breaks(1.25, Bottleneck::Shared(LimitOf::Iops))));
     assert_eq!(found.pool_as_seen, Some(breaks(2.0, Bottleneck::Shared(LimitOf::Iops))));

@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 
 use common::{Scene, wait_until};
-use plimsoll_testbed::{MariaDb, Postgres};
+use plimsoll_testbed::{MariaDb, Postgres, Product};
 
 /// A run that is killed while it has a table in its workspace.
 fn killed(scene: &Scene, target: &str, has_begun: impl Fn() -> bool) {
@@ -87,4 +87,25 @@ fn a_limit_of_rows_hides_nothing_from_a_look_before_removal() {
         &target,
     ]);
     assert_eq!(said.code, 0, "{said:#?}");
+}
+
+/// Settings of a server by which its sessions would end after each transaction, or at the first error of a statement.
+#[test]
+fn settings_that_end_sessions_are_set_aside() {
+    let run = |target: &str, test: &str, more: &[&str]| {
+        let scene = Scene::new();
+        let words = ["run", test, "--short", "--repetitions", "1", "--set", "volume=1MiB", "--target", target];
+        let said = scene.say(&[&words[..], more].concat());
+        assert_eq!(said.code, 0, "{said:#?}");
+    };
+    let maria = MariaDb::builder().buffer_pool_mb(16).start().unwrap();
+    maria.sql("SET GLOBAL completion_type = 'RELEASE'").unwrap();
+    run(&maria.socket_url(""), "insert", &["--set", "duration=1s"]);
+    if maria.product() == Product::MariaDb {
+        maria.sql("SET GLOBAL sql_if_exists = ON").unwrap();
+        run(&maria.socket_url(""), "copy", &["--allow-create-database"]);
+    }
+    let postgres = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    postgres.psql("ALTER DATABASE postgres SET exit_on_error = on").unwrap();
+    run(&postgres.socket_url("postgres"), "read-scan", &[]);
 }

@@ -211,6 +211,10 @@ fn the_published_scripts_output_and_the_waits_of_an_instance_say_what_holds_it_b
     none.failed(2, &["nobody waited for anything", "sys.dm_os_wait_stats"]);
     let over = scene.say(&["plan", "mi", "--files", "script.csv", "--waits", "waits.csv", "--html", "./waits.csv"]);
     over.failed(2, &["would be written over what is read"]);
+    std::fs::write(scene.path("secret"), "pw").unwrap();
+    let words = ["plan", "mi", "--files", "mssql://a@h/d", "--password-file", "secret", "--html", "secret"];
+    scene.say(&words).failed(2, &["would be written over what is read"]);
+    assert_eq!(std::fs::read_to_string(scene.path("secret")).unwrap(), "pw");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
+use crate::gain::UNTHROTTLED_MS;
 use crate::limits::Limits;
 
-/// How long a read or write of this storage takes below its limits, in ms: 2 to 10 (the article of 2018-12-18).
-pub const NORMAL_MS: f64 = 10.0;
+/// The most that a read or write of this storage takes below its limits, in ms.
+pub const NORMAL_MS: f64 = UNTHROTTLED_MS[1];
 
 /// From hundreds of ms on it is throttled, by the same article.
 pub const THROTTLED_MS: f64 = 100.0;

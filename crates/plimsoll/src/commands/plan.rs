@@ -212,7 +212,7 @@ fn pool(vm: &str, options: &PlanMi, files: &[DatabaseFile]) -> Result<Pool, Fail
     let promise = promise(&purchase, bytes as u64)?;
     let of = |resource: &str| {
         let ceiling = promise.ceilings.iter().find(|ceiling| ceiling.resource == resource)?;
-        Some(Shared { limit: ceiling.value, source: ceiling.source.clone() })
+        Some(Shared { limit: ceiling.value, source: ceiling.source.clone(), io_bytes: ceiling.io_bytes })
     };
     Ok(Pool { name, iops: of("data_iops"), mb_per_s: of("data_bandwidth") })
 }

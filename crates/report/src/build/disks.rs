@@ -65,7 +65,7 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
         answer.say(Tone::Quiet, remark.clone());
     }
     let mut picture = Part::of(Rank::Picture);
-    picture.pictures(over_time(&all.disks, "I/Os a second over time", "IOPS", |disk| Some((&disk.iops, 1.0))));
+    picture.pictures(over_time(&all.disks));
     let mut table = Part::of(Rank::Table);
     table.table("", rows(all, storage, headroom_percent));
     report.add_all([answer, picture, table]);

@@ -69,6 +69,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         .into_iter()
         .chain(lower_bounds(plan))
         .chain(other_limits(plan))
+        .chain(uncounted(plan))
         .chain(found.iter().flat_map(|found| layouts::unknown(found)))
     {
         answer.say(Tone::Warning, sentence);
@@ -181,6 +182,15 @@ pub fn edition(storage: &Storage<'_>) -> Report {
     }
     report.add_all([answer, table]);
     report
+}
+
+/// Files that count as nothing where all are summed up.
+fn uncounted(plan: &Plan<'_>) -> Option<String> {
+    plan.against.as_ref()?;
+    let is_so = |file: &&DatabaseFile| !file.is_of_tempdb() && file.iops.is_none() && file.mb_per_s.is_none();
+    let names: Vec<String> = plan.files.iter().filter(is_so).map(DatabaseFile::label).collect();
+    let text = format!("What {} does is not known, and counts as nothing on either side.", listed(&names, MOST_NAMED));
+    (!names.is_empty()).then_some(text)
 }
 
 /// Which files stand at a limit; `None` where nobody said what files do.

@@ -37,20 +37,15 @@ pub(super) fn used_over_time(files: &[DatabaseFile], limits: &Limits, activity: 
     (lines.len() > 1).then(|| Picture::lines("How much of its limit each file used", x, y, lines))
 }
 
-/// Rates of the busiest over time.
-pub(super) fn over_time<'a>(
-    all: &'a [Activity],
-    title: &str,
-    unit: &str,
-    of: impl Fn(&'a Activity) -> Option<(&'a Demand, f64)>,
-) -> Option<Picture> {
+/// Operations of the busiest over time.
+pub(super) fn over_time(all: &[Activity]) -> Option<Picture> {
     let highest = |one: &Activity| one.iops.highest().unwrap_or(0.0);
     let mut busiest: Vec<&Activity> = all.iter().collect();
     busiest.sort_by(|a, b| highest(b).total_cmp(&highest(a)));
     busiest.truncate(MOST_DRAWN);
-    let lines = busiest.into_iter().enumerate().filter_map(|(at, one)| Some(course(one.name.clone(), at, of(one)?)));
-    let picture =
-        Picture::lines(title, Axis::new("s", Kind::Elapsed), Axis::new(unit, Kind::FromZero), lines.collect());
+    let lines = busiest.into_iter().enumerate().map(|(at, one)| course(one.name.clone(), at, (&one.iops, 1.0)));
+    let (x, y) = (Axis::new("s", Kind::Elapsed), Axis::new("IOPS", Kind::FromZero));
+    let picture = Picture::lines("I/Os a second over time", x, y, lines.collect());
     (!picture.is_empty()).then_some(picture)
 }
 

@@ -26,6 +26,9 @@ const LOOK_FOR_INTERRUPT: Duration = Duration::from_millis(100);
 /// So many looks at one file are kept in all.
 const MOST_VALUES: u128 = 200_000;
 
+/// Files that appear meanwhile may double that.
+const MOST_KEPT: usize = 400_000;
+
 /// What was seen of a server.
 pub struct Sampled {
     /// The server, as it calls itself.
@@ -82,7 +85,7 @@ pub fn sample(
     let mut progress = Progress::new(printer, "plan mi".to_owned(), Subject::Volume);
     let begin = clock.now();
     let mut next = begin;
-    while clock.now().since(begin) < pace.time && interrupt.signal().is_none() {
+    while clock.now().since(begin) < pace.time && interrupt.signal().is_none() && looks.watch.kept() <= MOST_KEPT {
         // A look that took longer leaves out those that it covered.
         while next <= clock.now() {
             next = next.after(pace.interval);
@@ -102,10 +105,14 @@ pub fn sample(
     drop(pulse);
     let (observed, waits_remark) = observed(before, after);
     let Looks { watch, count, missed } = looks;
+    let is_full = watch.kept() > MOST_KEPT;
     let activity = watch.done();
     let mut remarks = vec![format!("Sampled on {server}: {count} looks in {seconds:.0} s.")];
     if missed > 0 {
         remarks.push(format!("The server did not answer {missed} of them: what files did around these is not known."));
+    }
+    if is_full {
+        remarks.push("It ended early: more files appeared meanwhile than can be kept.".to_owned());
     }
     remarks.extend(waits_remark);
     let interrupted = signals::exit_code(&interrupt);
