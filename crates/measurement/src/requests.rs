@@ -139,6 +139,15 @@ pub struct FileDelta {
     /// Where it lies, as the server calls the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// What is in it: `data` or `log`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// How large it was at the end; absent where the engine doesn't tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// From the first look at its counters to the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_seconds: Option<f64>,
     /// Reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<u64>,

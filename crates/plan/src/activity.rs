@@ -9,8 +9,8 @@ use crate::demand::{Demand, Interval};
 use crate::file::{AtLimit, DatabaseFile, FileKind};
 use crate::limits::FileLimits;
 
-const MB: f64 = (1 << 20) as f64;
-const GB: f64 = (1 << 30) as f64;
+pub(crate) const MB: f64 = (1 << 20) as f64;
+pub(crate) const GB: f64 = (1 << 30) as f64;
 
 /// More files than these are not looked at.
 const MOST_FILES: usize = 20_000;
@@ -249,7 +249,7 @@ pub(crate) fn is_slow(read_ms: Option<f64>, write_ms: Option<f64>) -> bool {
 
 /// Reads and writes as the storage counts them. Those that are larger than its unit it counts as several; how many are is not known, so
 /// this is the least that it can have counted.
-fn as_counted(growth: &FileGrowth, unit_bytes: u64) -> Option<f64> {
+pub(crate) fn as_counted(growth: &FileGrowth, unit_bytes: u64) -> Option<f64> {
     let least = |count: Option<u64>, bytes: Option<u64>| {
         count.map(|count| count.max(bytes.map_or(0, |bytes| bytes.div_ceil(unit_bytes.max(1)))))
     };
@@ -258,7 +258,7 @@ fn as_counted(growth: &FileGrowth, unit_bytes: u64) -> Option<f64> {
 }
 
 /// Adds what grew in an interval.
-fn add(all: &mut FileGrowth, growth: &FileGrowth) {
+pub(crate) fn add(all: &mut FileGrowth, growth: &FileGrowth) {
     let sum = |all: Option<u64>, one: Option<u64>| one.map_or(all, |one| Some(all.unwrap_or(0).saturating_add(one)));
     let time = |all: Option<f64>, one: Option<f64>| one.map_or(all, |one| Some(all.unwrap_or(0.0) + one));
     all.reads = sum(all.reads, growth.reads);

@@ -65,6 +65,15 @@ pub struct Layout {
     pub wait_ms: f64,
 }
 
+impl Layout {
+    /// How much of its limits of IOPS and of MB/s the busiest data file uses, and how much the log, in percent.
+    pub fn used(&self, need: &Need, rules: &Rules) -> Option<[[f64; 2]; 2]> {
+        let data = shares(busiest(need, self.data_files, rules), &self.data_step)?;
+        let log = shares(need.log, &self.log_step)?;
+        Some([data, log].map(|of| of.map(|share| 100.0 * share)))
+    }
+}
+
 /// What each database of a list needs, as far as the list says it. tempdb's files are elsewhere, and the system's databases need no layout.
 pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
@@ -139,9 +148,7 @@ fn part(all_gb: f64, count: u32, at: usize, kind: FileKind, storage: &Storage<'_
 
 fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -> Option<Layout> {
     let files = f64::from(count);
-    let imbalance = if count > 1 { rules.imbalance } else { 1.0 };
-    let busiest = need.data.map(|rate| imbalance * rate / files);
-    let (used_data, wait_data) = load(busiest, &data.step)?;
+    let (used_data, wait_data) = load(busiest(need, count, rules), &data.step)?;
     let (used_log, wait_log) = load(need.log, &log.step)?;
     let (used_percent, wait_ms) = (used_data.max(used_log), wait_data.max(wait_log));
     let has_room = used_percent * (1.0 + rules.headroom_percent / 100.0) <= 100.0 && wait_ms <= rules.most_wait_ms;
@@ -158,9 +165,20 @@ fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -
     })
 }
 
+/// What the busiest of so many data files does.
+fn busiest(need: &Need, count: u32, rules: &Rules) -> [f64; 2] {
+    let imbalance = if count > 1 { rules.imbalance } else { 1.0 };
+    need.data.map(|rate| imbalance * rate / f64::from(count))
+}
+
+/// Which parts of its limits a file uses with these rates.
+fn shares([iops, mb_per_s]: [f64; 2], step: &Step) -> Option<[f64; 2]> {
+    Some([iops / step.iops?, mb_per_s / step.mb_per_s?])
+}
+
 /// How much of its limits a file uses with these rates, in percent, and how long an I/O waits there, in ms.
-fn load([iops, mb_per_s]: [f64; 2], step: &Step) -> Option<(f64, f64)> {
-    let (of_iops, of_rate) = (iops / step.iops?, mb_per_s / step.mb_per_s?);
+fn load(rates: [f64; 2], step: &Step) -> Option<(f64, f64)> {
+    let [of_iops, of_rate] = shares(rates, step)?;
     let used = of_iops.max(of_rate);
     // An I/O has the turn for as long as the limit that binds takes for one of its size.
     let service_ms = 1e3 / step.iops? * if of_iops > 0.0 { (of_rate / of_iops).max(1.0) } else { 1.0 };

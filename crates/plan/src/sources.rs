@@ -1,8 +1,9 @@
-//! What a plan is made from: a list of files, or what disks of a machine did that databases are to move from, as the programs that count
-//! it write it.
+//! What a plan is made from: a list of files, what disks of a machine did that databases are to move from, as the programs that count it
+//! write it, or what files did in a stored run.
 
 mod iostat;
 mod perfmon;
+mod run;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use crate::file::DatabaseFile;
 use crate::list;
 use crate::sheet::{ListError, text_of};
 
+pub use run::of_run;
 pub use series::Disks;
 
 /// What a file says.

@@ -4,7 +4,7 @@
 use std::env::{self, VarError};
 use std::fs;
 use std::io::IsTerminal as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -23,9 +23,11 @@ use plimsoll_postgres::Postgres;
 use plimsoll_sqlite::Sqlite;
 
 use crate::args::Access;
+use crate::commands::report::place;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::prompt;
+use crate::settings::Settings;
 
 /// How often an interrupt is looked for while a target is being opened.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -59,10 +61,15 @@ pub fn names_one(text: &str) -> bool {
     text.contains("://") || Target::parse(text).is_ok_and(|target| engine_of(&target).is_ok())
 }
 
-/// Reads a target's URL and warns of a password in it.
-pub fn parse(url: &str, printer: &Printer) -> Result<Target, Failure> {
+/// Reads a target's URL and warns of a password in it. The result store is none.
+pub fn parse(url: &str, settings: &Settings, printer: &Printer) -> Result<Target, Failure> {
     let target = Target::parse(url)?;
-    engine_of(&target)?;
+    let schemes = engine_of(&target)?.schemes();
+    if schemes == Sqlite.schemes() && is_same_file(&plimsoll_sqlite::file_of(&target)?, &settings.store) {
+        // Whoever opens the file beside SQLite and closes it ends the locks that this process has on it (fcntl(2)).
+        let message = format!("{} is the result store, into which runs are written", target.display());
+        return Err(Failure::usage(message).hint("name another database, or another store with --store FILE"));
+    }
     if target.has_inline_password() {
         printer.warning(
             "the URL holds a password: shell history and process lists keep it; better use --password-file, \
@@ -70,6 +77,12 @@ pub fn parse(url: &str, printer: &Printer) -> Result<Target, Failure> {
         );
     }
     Ok(target)
+}
+
+/// Whether two names are those of one file, which need not be there yet.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let number = |path: &Path| fs::metadata(path).ok().map(|there| (there.dev(), there.ino()));
+    place(one) == place(other) || number(one).is_some_and(|number_of_one| number(other) == Some(number_of_one))
 }
 
 /// A target, opened or not. The calling thread is on the target's clock as long as this lives.

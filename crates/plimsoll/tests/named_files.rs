@@ -112,3 +112,34 @@ fn a_store_is_for_its_owner_alone() {
     let mode = std::fs::metadata(scene.path("elsewhere.db")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
 }
+
+/// Locks of a process on a file end when the process closes it once, whoever took them: another program that looks into the store would take
+/// it for unused then, and remove its log.
+#[test]
+fn the_store_is_no_target() {
+    let scene = Scene::new();
+    let store = scene.store();
+    let target = format!("sqlite:{}", store.display());
+    // It is not there yet.
+    for words in [&["run", "insert", "--short", "--target", &target][..], &["doctor", &target]] {
+        scene.say(words).failed(2, &["is the result store", "--store FILE"]);
+    }
+    let other = scene.path("other name.db");
+    let kept = ["run", "probe", "--short", "--target", "lab:azure-sql-db/S2"];
+    assert_eq!(scene.say(&kept).code, 0);
+    std::fs::hard_link(&store, &other).unwrap();
+    let linked = format!("sqlite:{}", other.display());
+    for target in [&target, &linked] {
+        for words in [
+            &["run", "insert", "--short", "--target", target][..],
+            &["doctor", target, "--self-test"],
+            &["clean", target],
+            &["plan", "mi", "--files", target],
+        ] {
+            scene.say(words).failed(2, &["is the result store", "--store FILE"]);
+        }
+    }
+    // A store with two names is refused by itself.
+    std::fs::remove_file(other).unwrap();
+    assert_eq!(scene.say(&["runs", "--json"]).json().len(), 1);
+}

@@ -45,6 +45,31 @@ fn scripts_get_the_limits_of_each_file_and_whether_all_fit() {
 }
 
 #[test]
+fn a_stored_run_is_a_source_like_others() {
+    let scene = Scene::new();
+    scene.say(&["plan", "mi", "--from", "latest"]).failed(4, &["no result store"]);
+    let run = ["run", "insert", "--short", "--repetitions", "2", "--target", "lab:azure-sql-mi-gp/129GiB"];
+    assert_eq!(scene.say(&run).code, 0);
+    let said = scene.say(&["plan", "mi", "--from", "latest", "--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let plan = said.json().remove(0);
+    let disks = plan["disks"].as_array().unwrap();
+    let log = disks.iter().find(|disk| disk["name"].as_str().unwrap().ends_with("-wal")).unwrap();
+    let wrote = |repetition: &serde_json::Value| {
+        let files = repetition["files"].as_array().unwrap();
+        let log = files.iter().find(|file| file["kind"] == "log").unwrap();
+        log["writes"].as_f64().unwrap() / log["elapsed_seconds"].as_f64().unwrap()
+    };
+    let record = scene.say(&["show", "latest", "--json"]).json().remove(0);
+    let rates: Vec<f64> = record["repetitions"].as_array().unwrap().iter().map(wrote).collect();
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    assert!((log["highest_iops"].as_f64().unwrap() / highest - 1.0).abs() < 1e-6, "{log} {rates:?}");
+    assert_eq!(scene.say(&["run", "cpu-join", "--short", "--no-samples", "--target", &scene.sqlite()]).code, 0);
+    scene.say(&["plan", "mi", "--from", "latest"]).failed(2, &["does not say what files did"]);
+    assert_eq!(scene.say(&["plan", "mi", "--from", "latest", "--files", "x.csv"]).code, 2);
+}
+
+#[test]
 fn people_read_the_answer_first_and_get_a_page() {
     let scene = scene();
     let words = ["plan", "mi", "--files", "files.csv", "--date", "2018-12-18", "--html", "plan.html"];
@@ -288,7 +313,7 @@ fn files_are_held_against_disks_of_a_virtual_machine() {
 fn what_can_not_be_sampled_says_so() {
     let scene = Scene::new();
     std::fs::write(scene.path("x.db"), "").unwrap();
-    scene.say(&["plan", "mi", "--files", "sqlite:x.db"]).failed(2, &["shows no counters by file"]);
+    scene.say(&["plan", "mi", "--files", "sqlite:x.db"]).failed(2, &["shows no counters of files"]);
     scene.say(&["plan", "mi", "--files", "nosuch://h/d"]).failed(2, &["no engine has the scheme"]);
     for (option, value) in [("--sample", "1ms"), ("--sample", "2days"), ("--interval", "10ms"), ("--interval", "1h")] {
         scene.say(&["plan", "mi", "--files", "mssql://a@h/d", option, value]).failed(2, &[option]);

@@ -211,9 +211,10 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(letters(text))))
 }
 
-/// Name, bar and value of each bar; the longest fills the room.
+/// Name, bar and value of each bar; the longest, or the limit of all, fills the room.
 fn bars(chart: &BarChart) -> Vec<Drawing> {
-    let longest = chart.bars().map(|bar| bar.value.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let lengths = chart.bars().map(|bar| bar.value.value).chain(chart.limit);
+    let longest = lengths.filter(|value| value.is_finite()).fold(0.0, f64::max);
     let bar = |group: &Group, bar: &Bar| {
         let length = (bar.value.value / longest * DRAWING as f64).round() as usize;
         (chart.name(group, bar), "█".repeat(length.min(DRAWING)), value(&bar.value))

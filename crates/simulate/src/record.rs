@@ -306,6 +306,7 @@ fn delta(file: &FileFigures, seconds: f64) -> FileDelta {
     let stall = |per_s: f64, ms: Option<f64>| ms.map(|ms| per_s * seconds * ms / 1e3);
     FileDelta {
         file: if file.files > 1 { format!("{} ({} files)", file.name, file.files) } else { file.name.clone() },
+        elapsed_seconds: Some(seconds),
         reads: total(file.reads_per_s),
         writes: total(file.writes_per_s),
         read_bytes: total(file.read_bytes_per_s),

@@ -86,6 +86,8 @@ pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &
             growth.rows.push(FileDelta {
                 database: row.database.clone(),
                 path: row.path.as_ref().map(|path| path.replace(run, "run")),
+                kind: Some(row.kind.to_owned()).filter(|kind| !kind.is_empty()),
+                size_bytes: row.size_bytes,
                 ..delta(&grown, file, elapsed_seconds)
             });
         }
@@ -99,6 +101,7 @@ fn delta(grown: &FileGrowth, file: String, elapsed_seconds: f64) -> FileDelta {
         |bytes: Option<u64>| bytes.filter(|_| elapsed_seconds > 0.0).map(|bytes| bytes as f64 / MB / elapsed_seconds);
     FileDelta {
         file,
+        elapsed_seconds: Some(elapsed_seconds).filter(|seconds| *seconds > 0.0),
         reads: grown.reads,
         writes: grown.writes,
         read_bytes: grown.read_bytes,

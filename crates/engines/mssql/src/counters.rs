@@ -162,13 +162,14 @@ fn file_row(file: File) -> FileRow {
 /// A file of any database.
 fn file_anywhere(row: &Row) -> Option<FileRow> {
     let [database, path, handle] = [DATABASE, PATH, IDENTITY].map(|column| text_of(row, column));
-    Some(FileRow { database, path, handle, ..file_row(File::of(row)?) })
+    let pages = whole(row, PAGES_ANYWHERE).and_then(|pages| u64::try_from(pages).ok());
+    let size_bytes = pages.map(|pages| pages.saturating_mul(PAGE_BYTES));
+    Some(FileRow { database, path, handle, size_bytes, ..file_row(File::of(row)?) })
 }
 
-/// The same with its size, and without its counts if it is on the instance's own disk. A file that is a blob has an URL for a path.
-fn file_with_size(row: &Row) -> Option<FileRow> {
-    let pages = whole(row, PAGES_ANYWHERE).and_then(|pages| u64::try_from(pages).ok());
-    let mut file = FileRow { size_bytes: pages.map(|pages| pages.saturating_mul(PAGE_BYTES)), ..file_anywhere(row)? };
+/// The same with its limits, and without its counts if it is on the instance's own disk. A file that is a blob has an URL for a path.
+fn file_with_limits(row: &Row) -> Option<FileRow> {
+    let mut file = file_anywhere(row)?;
     let is_blob = file.path.as_ref().is_some_and(|path| path.starts_with("http"));
     file.limit = is_blob.then_some(FileLimit::BySize(BLOBS));
     if !whole(row, DATABASE_ID).is_some_and(|id| LOCAL.contains(&id)) {
@@ -181,7 +182,7 @@ fn file_with_size(row: &Row) -> Option<FileRow> {
 /// Files of all databases, with the newest of the server's times at which they were counted.
 pub(super) fn all_files(rows: &[Row]) -> Option<(Vec<FileRow>, i64)> {
     let sampled_at = rows.iter().filter_map(|row| whole(row, SAMPLED_AT)).max()?;
-    Some((rows.iter().filter_map(file_with_size).collect(), sampled_at))
+    Some((rows.iter().filter_map(file_with_limits).collect(), sampled_at))
 }
 
 /// A row of waits; `None` for those of the server's own threads for work.

@@ -65,6 +65,11 @@ pub(super) fn writers(version: u32) -> Option<&'static str> {
     sql_for("writers of data files", version)
 }
 
+/// Reads and writes of data files and of the log, of the whole server. Before version 14 nobody counted the log's.
+pub(super) fn files_by_kind(version: u32) -> Option<&'static str> {
+    sql_for("files by kind", version)
+}
+
 /// What sessions and their parallel workers do now, of all databases.
 pub(super) fn activity() -> &'static str {
     sql("what sessions do")

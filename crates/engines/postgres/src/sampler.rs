@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_clock::windowed;
 use plimsoll_engine::telemetry::SESSION_GAUGES as GAUGES;
 use plimsoll_engine::{ErrorKind, Result, Sampler};
-use plimsoll_measurement::{Counter, FileRow, Moment, Reading, Views, Window};
+use plimsoll_measurement::{Counter, FileRow, Files, Moment, Reading, Views, Window};
 
 use super::connect::Connector;
 use super::connection::{Connection, Texts};
@@ -117,6 +117,17 @@ impl ServerSampler {
         (all > 0.0).then(|| Reading { metric, value: waiting * others / all, window })
     }
 
+    /// A row for each kind of files.
+    fn kinds_of_files(&mut self) -> Result<Vec<FileRow>> {
+        let Some(sql) = counter_queries::files_by_kind(self.version) else { return Ok(Vec::new()) };
+        let answer = self.connected()?.rows(sql, &[]);
+        if answer.as_ref().is_err_and(|error| error.kind == ErrorKind::Lost) {
+            self.connection = None;
+        }
+        self.count(std::slice::from_ref(&answer));
+        Ok(answer?.iter().filter_map(kind_of_files).collect())
+    }
+
     /// Asks the prepared questions. The connection is given up when it fails, or when the server says that it goes away.
     fn ask(&mut self, numbers: Range<usize>) -> Result<Vec<Answer>> {
         let answers = match &mut self.connection {
@@ -195,6 +206,14 @@ impl Sampler for ServerSampler {
         std::mem::take(&mut self.seen)
     }
 
+    /// Data files of all databases together, and the log: nobody counts by file.
+    fn all_files(&mut self) -> Result<Option<Files>> {
+        let clock = Arc::clone(&self.connector.clock);
+        let (files, window) = windowed(clock.as_ref(), || self.kinds_of_files());
+        let rows = files?;
+        Ok((!rows.is_empty()).then_some(Files { rows, window }))
+    }
+
     /// Pages of data files by the kind of process that wrote them, and writes of the log.
     fn views(&mut self) -> Result<Views> {
         let log = counters::files_sql(self.version);
@@ -228,6 +247,23 @@ impl Sampler for ServerSampler {
         }
         Ok(Views { files, ..Views::default() })
     }
+}
+
+/// A row of the statement "files by kind".
+fn kind_of_files(row: &Texts) -> Option<FileRow> {
+    let count = |index| row.get::<f64>(index).map(|count| count as u64);
+    Some(FileRow {
+        name: row.text(0)?.to_owned(),
+        kind: if row.text(1) == Some("log") { "log" } else { "data" },
+        reads: count(2),
+        read_bytes: count(3),
+        read_stall_seconds: row.get(4),
+        writes: count(5),
+        write_bytes: count(6),
+        write_stall_seconds: row.get(7),
+        handle: Some(format!("{} {}", row.text(0)?, row.text(8)?)),
+        ..FileRow::default()
+    })
 }
 
 #[derive(Debug, Default, PartialEq)]

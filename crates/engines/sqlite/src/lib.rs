@@ -41,6 +41,7 @@ mod transfer;
 mod tree;
 mod values;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
@@ -53,6 +54,14 @@ use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 /// The engine in this process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sqlite;
+
+/// The file that a target names.
+///
+/// # Errors
+/// What is wrong with the URL.
+pub fn file_of(target: &Target) -> Result<PathBuf> {
+    options::parse(target.url().expose()).map(|(path, _)| path.to_owned())
+}
 
 impl Engine for Sqlite {
     fn products(&self) -> &'static [&'static str] {

@@ -27,6 +27,7 @@ Examples:
   plimsoll plan mi --files files.csv --layouts             which files would carry it with room to spare
   plimsoll plan mi --files mssql://ann@host/master         what the files of a live instance do, 30 s long
   plimsoll plan mi --files perfmon.csv                     which files would carry what disks of a machine do
+  plimsoll plan mi --from latest                           which files would carry what the last run did
   plimsoll plan mi --files files.csv --against E8bds_v5 --disks '4 x azure-managed-disk/P30'
                                                            the same load on a virtual machine
   plimsoll plan mi --vcores 8 --date 2026-09-01            what was published of such an instance
@@ -36,8 +37,11 @@ IOPS and MB/s are those at the busiest time. Also read are the output of the pub
 (typeperf, relog), and 'iostat -x' as text or JSON. GB and TB are binary. Nothing is changed. docs/PLAN.md has the rules.")]
 pub struct PlanMi {
     /// List of the files of all databases, those of tempdb among them; - is standard input. Or a live instance, which is sampled.
-    #[arg(long, value_name = "FILE|URL")]
+    #[arg(long, value_name = "FILE|URL", group = "source")]
     pub files: Option<String>,
+    /// A stored run instead: what its files did.
+    #[arg(long, value_name = "RUN", group = "source")]
+    pub from: Option<String>,
     /// How long a live instance is sampled [default: 30s].
     #[arg(long, value_name = "TIME", requires = "files")]
     pub sample: Option<String>,
@@ -47,10 +51,10 @@ pub struct PlanMi {
     #[command(flatten)]
     pub access: Access,
     /// CSV with wait_type and wait_time_ms of sys.dm_os_wait_stats: what sessions wait for is part of the advice.
-    #[arg(long, value_name = "FILE.csv", requires = "files")]
+    #[arg(long, value_name = "FILE.csv", requires = "source")]
     pub waits: Option<PathBuf>,
     /// How much CPU of the instance is used: 46%.
-    #[arg(long, value_name = "PERCENT", requires = "files")]
+    #[arg(long, value_name = "PERCENT", requires = "source")]
     pub cpu: Option<String>,
     /// Day whose limits count [default: the newest that are known].
     #[arg(long, value_name = "DATE")]
@@ -62,13 +66,13 @@ pub struct PlanMi {
     #[arg(long, value_name = "N")]
     pub vcores: Option<u32>,
     /// Hold the files against disks that all of them share on a virtual machine of this size, such as E8bds_v5.
-    #[arg(long, value_name = "VM", requires = "files", requires = "disks")]
+    #[arg(long, value_name = "VM", requires = "source", requires = "disks")]
     pub against: Option<String>,
     /// The disks of that machine, striped, such as '4 x azure-managed-disk/P30'.
     #[arg(long, value_name = "N x SERVICE/DISK", requires = "against")]
     pub disks: Option<String>,
     /// Search for layouts that carry what the files do, with the statements that would make them. They are never run.
-    #[arg(long, requires = "files")]
+    #[arg(long, requires = "source")]
     pub layouts: bool,
     /// By how much limits of a layout are to be above what was seen.
     #[arg(long, value_name = "PERCENT", default_value = "25%")]

@@ -23,7 +23,7 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     if named.is_some() || folder.is_dir() {
         return clean_folder(folder, options, printer);
     }
-    let target = engines::parse(&options.target, printer)?;
+    let target = engines::parse(&options.target, settings, printer)?;
     // Backups on this machine, which a target that is away has no say in.
     if !options.dry_run {
         let folders = scratch::remove_leftovers() + plimsoll_lab::remove_leftovers();

@@ -36,7 +36,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     // The store's own error has its exit code and says more than a line here.
     store?;
     if let Some(url) = &options.target {
-        let target = engines::parse(url, printer)?;
+        let target = engines::parse(url, settings, printer)?;
         let interrupt = Interrupt::default();
         signals::listen(&interrupt, printer)?;
         let opened = engines::open(&target, &options.access, &known(settings, printer), &interrupt, printer);

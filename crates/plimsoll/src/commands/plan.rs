@@ -26,6 +26,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{disks, html};
 use serde_json::Value;
 
+use super::compare::short;
 use super::report::{made_now, place, try_path, write};
 use crate::args::PlanMi;
 use crate::engines;
@@ -62,15 +63,15 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let headroom_percent = percent("--headroom", &options.headroom, 0.0..=1000.0)?;
     let rules = rules(options, headroom_percent)?;
     options.against.as_deref().map(|vm| pool(vm, options, &[])).transpose()?;
-    let Some(input) = &options.files else {
-        return show(&planned::edition(&storage), || json::edition(&storage), options, printer);
-    };
     let given = observed(options)?;
-    let input = if engines::names_one(input) {
-        live(input, &storage, options, settings, printer)?
-    } else {
-        refuse_pace(options)?;
-        of_file(Path::new(input), &storage)?
+    let input = match (&options.files, &options.from) {
+        (Some(url), _) if engines::names_one(url) => live(url, &storage, options, settings, printer)?,
+        (Some(path), _) => {
+            refuse_pace(options)?;
+            of_file(Path::new(path), &storage)?
+        }
+        (None, Some(run)) => of_run(run, &storage, settings)?,
+        (None, None) => return show(&planned::edition(&storage), || json::edition(&storage), options, printer),
     };
     let code = input.interrupted.unwrap_or(exit::DONE);
     if let Some(disks) = &input.disks {
@@ -130,18 +131,45 @@ fn live(
     printer: &Printer,
 ) -> Result<Input, Failure> {
     let pace = pace(options)?;
-    let Sampled { server, mut activity, observed, mut remarks, interrupted } =
-        sample::sample(url, (pace, storage.unit_bytes()), &options.access, settings, printer)?;
+    let sampled = sample::sample(url, (pace, storage.unit_bytes()), &options.access, settings, printer)?;
+    of_activity(sampled, storage).ok_or_else(|| {
+        Failure::usage("no file was read or written while it was sampled")
+            .hint("sample for longer, or while somebody works there: --sample 10min")
+    })
+}
+
+/// What files did in a stored run.
+fn of_run(run: &str, storage: &Storage<'_>, settings: &Settings) -> Result<Input, Failure> {
+    let record = settings.read_store()?.record(run)?;
+    let activity = sources::of_run(&record, storage.unit_bytes());
+    let waits = record.repetitions.iter().flat_map(|one| &one.waits);
+    let classes = waits.filter_map(|wait| Some((wait.class.as_ref()?.known()?, wait.seconds)));
+    let observed = Observed { waits: waits::shares(classes), cpu_percent: None };
+    let server = format!("run {}", short(&record.run_id));
+    let mut remarks = Vec::new();
+    if !activity.is_empty() {
+        remarks.push(format!(
+            "Rates are those of {} on {}: means of its repetitions, or of the busiest time between two looks where the run has that.",
+            record.test, record.target
+        ));
+    }
+    of_activity(Sampled { server, activity, observed, remarks, interrupted: None }, storage)
+        .ok_or_else(|| {
+            Failure::usage(format!("run {} does not say what files did", short(&record.run_id)))
+                .hint("runs on SQL Server, MySQL, MariaDB, PostgreSQL and the lab have it where the server shows it; 'plimsoll show RUN --full' lists files")
+        })
+}
+
+/// What a plan is made from, by what files were seen to do; `None` if no file did anything.
+fn of_activity(sampled: Sampled, storage: &Storage<'_>) -> Option<Input> {
+    let Sampled { server, mut activity, observed, mut remarks, interrupted } = sampled;
     let has_sizes = activity.iter().any(|one| one.file().is_some());
     if !has_sizes {
         remarks.push(format!("{server} does not say how large its files are, so the plan is about what they do."));
         activity.retain(|one| one.iops.highest().is_some_and(|rate| rate > 0.0));
-        if activity.is_empty() {
-            return Err(Failure::usage("no file was read or written while it was sampled")
-                .hint("sample for longer, or while somebody works there: --sample 10min"));
-        }
         let disks = Disks { program: server, disks: activity, remarks };
-        return Ok(Input { disks: Some(disks), interrupted, ..Input::default() });
+        let is_idle = disks.disks.is_empty();
+        return (!is_idle).then(|| Input { disks: Some(disks), interrupted, ..Input::default() });
     }
     activity.retain(|one| one.file().is_some());
     let mut files: Vec<DatabaseFile> = activity.iter().filter_map(Activity::file).collect();
@@ -150,7 +178,7 @@ fn live(
         activity.bound(limits);
         file.at_limit = activity.at_limit(limits);
     }
-    Ok(Input { files, activity, observed, remarks, interrupted, ..Input::default() })
+    Some(Input { files, activity, observed, remarks, interrupted, ..Input::default() })
 }
 
 /// Reads a list of files, or what another program counted of disks.

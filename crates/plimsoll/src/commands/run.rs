@@ -42,7 +42,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     let settle = units::parse_duration(&options.settle)
         .map_err(|error| Failure::usage(format!("--settle: {error}")).hint("such as --settle 5m"))?;
     let targets: Vec<Target> =
-        options.target.iter().map(|url| engines::parse(url, printer)).collect::<Result<_, _>>()?;
+        options.target.iter().map(|url| engines::parse(url, settings, printer)).collect::<Result<_, _>>()?;
     let store = settings.open_store()?;
     let multiples = Loaded::load(&options.multiples, store.as_ref())?;
     let interrupt = Interrupt::default();

@@ -22,7 +22,7 @@ use crate::signals;
 
 /// Tests a target.
 pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let target = engines::parse(url, printer)?;
+    let target = engines::parse(url, settings, printer)?;
     let is_printed = options.report.as_deref() == Some(Path::new("-"));
     if options.json && is_printed {
         return Err(

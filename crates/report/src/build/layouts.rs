@@ -6,10 +6,16 @@ use plimsoll_plan::layout::{Layout, Need, Rules};
 use plimsoll_plan::trial::Trial;
 
 use crate::model::format::{count, listed, quantity};
-use crate::model::{Axis, Block, Cell, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number, text};
+use crate::model::{
+    Axis, Bar, BarChart, Block, Cell, Group, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number,
+    text,
+};
 
 /// Databases that are named in the sentence; the table has all.
 const MOST_NAMED: usize = 3;
+
+/// More databases than these are no picture.
+const MOST_DRAWN: usize = 8;
 
 /// What a search for layouts found.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,6 +133,7 @@ pub fn unknown(found: &Found) -> Vec<String> {
 pub fn parts(found: &Found) -> Vec<Part> {
     let mut chosen = Part::of(Rank::Table);
     let pairs: Vec<Row<'_>> = found.chosen_rows().collect();
+    chosen.pictures(against_limits(found));
     chosen.table("Layouts with the least space", table(&pairs));
     if pairs.iter().any(|(_, _, trial)| trial.is_some()) {
         let text = "Times are those of a model of the blobs, with operations that come at random: mean and 95 % interval over five seeds.";
@@ -145,6 +152,34 @@ pub fn parts(found: &Found) -> Vec<Part> {
     }
     vec![chosen, others]
 }
+
+/// The files of the chosen layouts as bars: how much of their limits they would use. A limit is 100 %.
+fn against_limits(found: &Found) -> Option<Picture> {
+    let bar = |(series, percent): (usize, f64)| {
+        let value = Value { value: percent, unit: "%".to_owned(), ..Value::default() };
+        (series, Bar { label: LIMITS[series].to_owned(), value, expected: None })
+    };
+    let groups: Vec<Group> = found
+        .pairs()
+        .filter_map(|(need, layout)| {
+            let used = layout.used(need, &found.rules)?;
+            let names = [format!("{} data ({})", need.database, layout.data_files), format!("{} log", need.database)];
+            let of = |(name, used): (String, [f64; 2])| Group {
+                name,
+                bars: used.into_iter().enumerate().map(bar).collect(),
+            };
+            Some(names.into_iter().zip(used).map(of))
+        })
+        .flatten()
+        .collect();
+    let title = "How much of its limits each file would use (the busiest of several)".to_owned();
+    let series = LIMITS.map(str::to_owned).to_vec();
+    let chart = BarChart { title, axis: "% of the limit".to_owned(), series, groups, limit: Some(100.0) };
+    (1..=2 * MOST_DRAWN).contains(&chart.groups.len()).then_some(Picture::Bars(chart))
+}
+
+/// What a file is held to.
+const LIMITS: [&str; 2] = ["IOPS", "MB/s"];
 
 fn table(layouts: &[Row<'_>]) -> Option<Table> {
     let time = |interval: Option<Interval>| -> Cell {

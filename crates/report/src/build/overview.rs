@@ -204,7 +204,7 @@ fn bars(family: &Family<'_>) -> Vec<Picture> {
             };
             let groups = panel.iter().map(group).collect();
             let (title, axis, series) = (title.clone(), axis.clone(), levels.series.clone());
-            Picture::Bars(BarChart { title, axis, series, groups })
+            Picture::Bars(BarChart { title, axis, series, groups, limit: None })
         };
         return levels.panels.iter().map(grouped).collect();
     }

@@ -111,6 +111,8 @@ pub struct BarChart {
     pub series: Vec<String>,
     /// The groups from top to bottom.
     pub groups: Vec<Group>,
+    /// What all bars are held to, if they are.
+    pub limit: Option<f64>,
 }
 
 /// Bars that stand together.
@@ -137,7 +139,7 @@ impl BarChart {
     /// A chart of bars that each stand alone.
     pub fn plain(title: impl Into<String>, axis: String, bars: impl IntoIterator<Item = Bar>) -> Self {
         let groups = bars.into_iter().map(|bar| Group { name: bar.label.clone(), bars: vec![(0, bar)] });
-        Self { title: title.into(), axis, series: Vec::new(), groups: groups.collect() }
+        Self { title: title.into(), axis, series: Vec::new(), groups: groups.collect(), limit: None }
     }
 
     /// All bars.

@@ -1,9 +1,9 @@
-//! What MariaDB, or MySQL where tests run on it, counts of each file.
+//! What MariaDB, or MySQL where tests run on it, counts of each file, and PostgreSQL of all data files.
 
-use plimsoll_measurement::FileRow;
-use plimsoll_plan::Demand;
+use plimsoll_measurement::{FileRow, Files};
 use plimsoll_plan::activity::between;
-use plimsoll_testbed::MariaDb;
+use plimsoll_plan::{Activity, Demand};
+use plimsoll_testbed::{MariaDb, Postgres};
 
 use super::mariadb::{fill, open, sampler_of};
 use super::*;
@@ -76,4 +76,67 @@ fn what_a_file_did_between_looks_is_what_the_server_counted() {
         "{ios} {mb} {grown:?}"
     );
     drop(lease);
+}
+
+/// Pages that statements read by the server's own account are those that the sampler counts.
+#[test]
+#[expect(clippy::print_stdout, reason = "the bar prints its figure")]
+fn what_data_files_did_between_looks_is_what_the_server_counted() {
+    let server = Postgres::builder().shared_buffers_mb(16).setting("autovacuum", "off").start().unwrap();
+    let database = postgres::separate(&server, "sampledfiles");
+    let psql = |sql: &str| server.psql_in("sampledfiles", sql).unwrap();
+    let version: u32 = psql("SHOW server_version_num").trim().parse().unwrap();
+    psql("CREATE TABLE t AS SELECT n, repeat('x', 1000) b FROM generate_series(1, 80000) n");
+    psql("VACUUM ANALYZE t");
+    psql("CHECKPOINT");
+    let mut sampler = postgres::sampler_of(&*database);
+    let mut look = || sampler.all_files().unwrap().unwrap();
+    let data = |look: &Files| look.rows.iter().find(|row| row.name == "data files").cloned().unwrap();
+    // Sessions publish what they counted when they end, which may be a little after their client is gone; a server of version 14 tells it
+    // later still.
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'psql' AND pid <> pg_backend_pid()";
+    until("sessions of before are gone", || psql(left).trim() == "0");
+    let reset = if version < 160_000 { "SELECT pg_stat_reset()" } else { "SELECT pg_stat_reset_shared('io')" };
+    let begun = data(&look());
+    psql(reset);
+    let mut looks = Vec::new();
+    until("counts begin anew", || {
+        looks = vec![look()];
+        data(&looks[0]).handle != begun.handle
+    });
+    // What counts anew is another counter: nothing is known of the time between.
+    assert!(!begun.is_same(&data(&looks[0])));
+    // A scan of more than a quarter of the shared buffers goes through a ring, and leaves nothing behind.
+    let explain = "SET max_parallel_workers_per_gather = 0; EXPLAIN (ANALYZE, BUFFERS) SELECT sum(length(b)) FROM t";
+    let pages = |line: &str| line.rsplit_once("read=").and_then(|(_, pages)| pages.trim().parse::<f64>().ok());
+    let scan = || -> f64 {
+        let said = psql(explain);
+        // Each node says what those below it read, too.
+        let nodes = said.lines().filter(|line| line.contains("Buffers: shared")).filter_map(pages);
+        nodes.fold(0.0, f64::max)
+    };
+    let read: f64 = (0..3).map(|_| scan()).sum();
+    let all = |looks: &[Files]| -> [f64; 2] {
+        let activity = between(looks, u64::MAX);
+        let file: &Activity = activity.iter().find(|one| one.name == "data files").unwrap();
+        [&file.iops, &file.mb_per_s].map(|of| of.known().map(|one| one.rate.unwrap() * one.seconds).sum())
+    };
+    until("all is published", || {
+        looks.push(look());
+        all(&looks)[1] * 128.0 >= read
+    });
+    let [ios, mb] = all(&looks);
+    println!("{read} pages by the statements, {ios:.2} reads of {mb:.2} MB by us");
+    assert!(read > 20_000.0 && (mb * 128.0 / read - 1.0).abs() < 0.01, "{mb} {read}");
+    // From version 18 on a read may be one of several pages.
+    let is_read = if version < 180_000 { (ios / read - 1.0).abs() < 0.01 } else { ios > 0.0 && ios < 1.01 * read };
+    assert!(is_read, "{ios} {read}");
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}: never");
+        thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -21,12 +21,12 @@ fn open_as(url: &str, password: Option<&str>) -> Box<dyn Database> {
 }
 
 /// A database of its own, whose counts are nobody else's.
-fn separate(server: &Postgres, name: &str) -> Box<dyn Database> {
+pub fn separate(server: &Postgres, name: &str) -> Box<dyn Database> {
     server.psql(&format!("CREATE DATABASE {name}")).unwrap();
     open_as(&server.socket_url(name), None)
 }
 
-fn sampler_of(database: &dyn Database) -> Box<dyn Sampler> {
+pub fn sampler_of(database: &dyn Database) -> Box<dyn Sampler> {
     database.server_sampler().unwrap().unwrap()
 }
 

@@ -59,6 +59,7 @@ fn everything() -> Script {
     let anywhere = |name, read, place: [&'static str; 3]| {
         let mut file = file(name, 0, read, 1 << 20);
         file.extend(place.map(Text));
+        file.extend([BigInt(1_000), BigInt(1280), BigInt(5)]);
         file
     };
     Script::default()
@@ -314,6 +315,7 @@ fn counters_are_those_of_the_database_s_files_and_of_the_session() {
     let place = |file: &FileRow| [&file.database, &file.path, &file.handle].map(Clone::clone);
     let other = ["other", "D:\\data\\other.mdf", "6:1:0x1B"].map(|text| Some(text.to_owned()));
     assert_eq!((views.files[1].name.as_str(), place(&views.files[1])), ("sales", other));
+    assert_eq!(views.files[1].size_bytes, Some(10 << 20));
     assert_eq!((views.waits[0].signal_seconds, views.waits[0].longest_seconds), (Some(0.02), Some(0.045)));
     assert_eq!(
         (views.waits[0].name.as_str(), views.waits[0].count, views.waits[0].seconds),

@@ -60,7 +60,7 @@ pub fn sample(
     settings: &Settings,
     printer: &Printer,
 ) -> std::result::Result<Sampled, Failure> {
-    let target = engines::parse(url, printer)?;
+    let target = engines::parse(url, settings, printer)?;
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
     let opened = engines::open(&target, access, &known(settings, printer), &interrupt, printer);
@@ -69,10 +69,10 @@ pub fn sample(
     let description = database.description();
     let server = format!("{} {}", description.engine, description.version);
     let none = || {
-        let missing = Error::new(ErrorKind::Usage, format!("{} shows no counters by file", target.display()));
+        let missing = Error::new(ErrorKind::Usage, format!("{} shows no counters of files", target.display()));
         missing.hint(
-            "SQL Server shows them with VIEW SERVER STATE, MySQL and MariaDB with the Performance Schema; a list of files works everywhere \
-             (docs/PLAN.md)",
+            "SQL Server shows them with VIEW SERVER STATE, MySQL and MariaDB with the Performance Schema, PostgreSQL from version 14 on; a list \
+             of files works everywhere (docs/PLAN.md)",
         )
     };
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));

@@ -30,7 +30,11 @@ impl BarChart {
         let is_plain = self.series.is_empty();
         let ends = |bar: &Bar| [Some(bar.value.value), bar.value.low, bar.value.high, bar.expected];
         let left = if is_plain { LEFT } else { NAMES };
-        let scale = Scale::covering(Kind::FromZero, self.bars().flat_map(ends).flatten(), (left, WIDTH - RIGHT))?;
+        let scale = Scale::covering(
+            Kind::FromZero,
+            self.bars().flat_map(ends).flatten().chain(self.limit),
+            (left, WIDTH - RIGHT),
+        )?;
         let mut bottom = TOP;
         let mut groups = Vec::new();
         for group in &self.groups {
@@ -80,6 +84,7 @@ impl BarChart {
                     small {
                         @if self.bars().any(|bar| bar.value.low.is_some() && bar.value.high.is_some()) { " Whiskers: interval of confidence." }
                         @if self.bars().any(|bar| bar.expected.is_some()) { " Diamonds: expected value." }
+                        @if self.limit.is_some() { " Dotted: limit." }
                     }
                 }
                 @if !self.series.is_empty() {
@@ -100,6 +105,9 @@ impl BarChart {
                             @for (tick, place) in ticks {
                                 path.rule d={ "M" (coordinate(place)) " " (TOP) "V" (bottom + 4.0) } {}
                                 text.middle x=(coordinate(place)) y=(bottom + 18.0) { (tick_text(tick)) }
+                            }
+                            @if let Some(place) = self.limit.and_then(|limit| scale.at(limit)) {
+                                path.guide d={ "M" (coordinate(place)) " " (TOP) "V" (bottom + 4.0) } {}
                             }
                             text.unit.end x=(WIDTH - RIGHT) y=(bottom + BOTTOM - 5.0) { (self.axis) }
                         }
