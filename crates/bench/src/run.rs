@@ -21,7 +21,7 @@ use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own};
-use self::record::{failure, left_behind, may_stay, new_record};
+use self::record::{failure, left_behind, left_here, may_stay, new_record};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
 use crate::figures::of_run::{doubt_client, own_verdict, series};
@@ -239,7 +239,7 @@ impl Run<'_> {
         let time = Time { clock, interrupt, settle: plan.settle };
         let mut facts = BTreeMap::from([("settle_seconds".to_owned(), plan.settle.as_secs_f64().into())]);
         let mut sampling = Sampling::new(plan.without_samples);
-        let mut outcome = Ok(());
+        let (mut outcome, mut left) = (Ok(()), None);
         // Preparing is repetition zero: it has the same context and no points.
         for number in 0..=plan.repetitions {
             let label = (b'a' + number.saturating_sub(1) as u8) as char;
@@ -264,6 +264,7 @@ impl Run<'_> {
                     warnings: &mut record.warnings,
                     host_warnings: &mut record.host.warnings,
                     facts: &mut facts,
+                    left: &mut left,
                     sampling: &mut sampling,
                 };
                 if number > 0 && !plan.settle.is_zero() && !(step.settles_itself)(parameters) {
@@ -292,6 +293,7 @@ impl Run<'_> {
                 break;
             }
         }
+        record.left_behind = left.map(|error| left_here(&error, record));
         let is_silent = interrupt.settle_silence(|| database.is_none_or(|database| database.answers(ANSWER_PATIENCE)));
         interrupt.shield();
         // A measure that can't give anything back leaves its sessions to their end.

@@ -98,15 +98,30 @@ impl Scratch {
         ))
     }
 
+    /// Ends the programs in it and removes it.
+    ///
+    /// # Errors
+    /// If it is still there: somebody put something into it, or it can't be removed.
+    pub fn remove(mut self) -> Result<()> {
+        self.end();
+        let Some(place) = self.folder.remains() else { return Ok(()) };
+        let message = format!("the folder {} with what the run put there was not removed", place.display());
+        let hint =
+            "look for what keeps it: something of somebody else's, a disk that is read-only, a right that is missing";
+        Err(Error::new(ErrorKind::Safety, message).hint(hint))
+    }
+
     /// The folder to be filled.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(INSIDE)
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(self.guard.stdin.take());
+impl Scratch {
+    fn end(&mut self) {
+        // It was ended before.
+        let Some(pipe) = self.guard.stdin.take() else { return };
+        drop(pipe);
         // What it could not remove, the next run will. If somebody killed it, another one begins anew.
         if !self.guard.wait().is_ok_and(|ended| ended.success())
             && self.folder.is_in_place()
@@ -115,6 +130,12 @@ impl Drop for Scratch {
             drop(again.stdin.take());
             let _ = again.wait();
         }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -23,7 +23,7 @@ pub use self::layout::{HEADER_BYTES, Progress};
 pub use self::leftover::Leftover;
 use self::mark::{Mark, State};
 use crate::error::at;
-use crate::volume;
+use crate::{mounts, volume};
 
 /// Name of the file in the user's folder.
 pub const NAME: &str = "plimsoll_disk_test.bin";
@@ -339,7 +339,7 @@ fn guard_space(wanted: &FileSpec, reclaimed: u64) -> Result<()> {
 
 fn no_direct(path: &Path) -> Error {
     let folder = path.parent().unwrap_or(path);
-    let kind = volume::file_system(folder).map_or_else(|| "unknown type".to_owned(), |system| system.kind);
+    let kind = mounts::file_system(folder).map_or_else(|| "unknown type".to_owned(), |system| system.kind);
     let message = format!("the file system at {} ({kind}) has no O_DIRECT", folder.display());
     Error::new(ErrorKind::Unsupported, message)
         .hint("--buffered measures through the page cache, which shows memory where a file fits into it")

@@ -14,9 +14,11 @@ pub mod engine;
 mod error;
 pub mod file;
 pub mod import;
+mod in_memory;
 mod lanes;
 mod medium;
 pub mod modelled;
+mod mounts;
 mod offsets;
 pub mod plan;
 #[cfg(target_os = "linux")]

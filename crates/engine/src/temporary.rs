@@ -130,6 +130,13 @@ impl Folder {
         matches!(there, (Ok(there), Ok(held)) if (there.dev(), there.ino()) == (held.dev(), held.ino()))
     }
 
+    /// Where it is, if nobody removed it.
+    pub fn remains(&self) -> Option<PathBuf> {
+        let (_, path) = self.place()?;
+        let (there, held) = (fs::symlink_metadata(&path).ok()?, self.held.metadata().ok()?);
+        ((there.dev(), there.ino()) == (held.dev(), held.ino())).then_some(path)
+    }
+
     /// A way into it that leads nowhere else, and its present name.
     fn place(&self) -> Option<(PathBuf, PathBuf)> {
         let inside = PathBuf::from(format!("/proc/self/fd/{}", self.held.as_raw_fd()));

@@ -16,7 +16,7 @@ use plimsoll_engine::target;
 use plimsoll_engine::{
     Check, Credentials, Database, Engine, Error, ErrorKind, Intents, Notation, Secret, Target, files,
 };
-use plimsoll_lab::Lab;
+use plimsoll_lab::{Address, Lab};
 use plimsoll_mssql::Mssql;
 use plimsoll_mysql::MySql;
 use plimsoll_postgres::Postgres;
@@ -65,7 +65,12 @@ pub fn names_one(text: &str) -> bool {
 pub fn parse(url: &str, settings: &Settings, printer: &Printer) -> Result<Target, Failure> {
     let target = Target::parse(url)?;
     let schemes = engine_of(&target)?.schemes();
-    if schemes == Sqlite.schemes() && is_same_file(&plimsoll_sqlite::file_of(&target)?, &settings.store) {
+    let file = match schemes {
+        _ if schemes == Sqlite.schemes() => Some(plimsoll_sqlite::file_of(&target)?),
+        _ if schemes == Lab.schemes() => Address::parse(target.url().expose())?.file,
+        _ => None,
+    };
+    if file.is_some_and(|file| is_same_file(&file, &settings.store)) {
         // Whoever opens the file beside SQLite and closes it ends the locks that this process has on it (fcntl(2)).
         let message = format!("{} is the result store, into which runs are written", target.display());
         return Err(Failure::usage(message).hint("name another database, or another store with --store FILE"));

@@ -109,3 +109,64 @@ fn settings_that_end_sessions_are_set_aside() {
     postgres.psql("ALTER DATABASE postgres SET exit_on_error = on").unwrap();
     run(&postgres.socket_url("postgres"), "read-scan", &[]);
 }
+
+/// All functions, operators and views of the system once more in a schema of a user's, each of which counts whoever calls it.
+const PLANTED: &str = r"
+CREATE SCHEMA evil;
+CREATE SEQUENCE evil.called;
+DO $do$ DECLARE one record; BEGIN
+  FOR one IN SELECT p.proname AS name, pg_get_function_identity_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result
+      FROM pg_proc p WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f' LOOP
+    BEGIN
+      EXECUTE format('CREATE FUNCTION evil.%I(%s) RETURNS %s LANGUAGE plpgsql AS $f$ BEGIN PERFORM pg_catalog.nextval(''evil.called''); '
+        'RAISE EXCEPTION ''planted''; END $f$', one.name, one.arguments, one.result);
+    EXCEPTION WHEN OTHERS THEN NULL; END;
+  END LOOP;
+  FOR one IN SELECT o.oprname AS name, o.oprleft::regtype AS l, o.oprright::regtype AS r, p.proname AS f FROM pg_operator o
+      JOIN pg_proc p ON p.oid = o.oprcode WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprkind = 'b' LOOP
+    BEGIN
+      EXECUTE format('CREATE OPERATOR evil.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = evil.%I)', one.name, one.l, one.r, one.f);
+    EXCEPTION WHEN OTHERS THEN NULL; END;
+  END LOOP;
+  FOR one IN SELECT c.relname AS name FROM pg_class c WHERE c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind IN ('r', 'v') LOOP
+    BEGIN
+      EXECUTE format('CREATE VIEW evil.%I AS SELECT t.* FROM pg_catalog.%I t, (SELECT pg_catalog.nextval(''evil.called'')) called',
+        one.name, one.name);
+    EXCEPTION WHEN OTHERS THEN NULL; END;
+  END LOOP;
+END $do$";
+
+/// A database's owner says where its sessions look for names, and may put those of the system behind others. Whoever logs in with more rights
+/// than the owner would run what the owner wrote (CVE-2018-1058).
+#[test]
+fn nothing_that_a_user_made_answers_in_place_of_the_system() {
+    let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    server.psql("CREATE DATABASE theirs").unwrap();
+    server.psql_in("theirs", PLANTED).unwrap();
+    server.psql("ALTER DATABASE theirs SET search_path = evil, pg_catalog").unwrap();
+    let called = || server.psql_in("theirs", "SELECT is_called FROM evil.called");
+    let planted = server.psql_in("theirs", "SELECT pg_backend_pid()");
+    assert!(planted.is_err_and(|error| error.to_string().contains("planted")), "the plant works");
+    assert_eq!(called().unwrap().trim(), "t");
+    server.psql_in("theirs", "ALTER SEQUENCE evil.called RESTART").unwrap();
+    let (scene, target) = (Scene::new(), server.socket_url("theirs"));
+    fs::write(
+        scene.path("theirs.toml"),
+        "name = \"theirs\"\ntitle = \"Theirs\"\nabout = \"One.\"\nsteps = [\"requests\"]\nexisting = true\n[parameters]\nsessions = 2\n\
+         duration = \"1s\"\n[[request]]\nname = \"one\"\nstatements = [\"SELECT 1\"]\n",
+    )
+    .unwrap();
+    let common = ["--short", "--repetitions", "1", "--set", "duration=1s", "--target", &target];
+    for (words, more) in [
+        (&["doctor", &target][..], &[][..]),
+        (&["doctor", &target, "--self-test"], &[]),
+        (&["run", "insert", "./theirs.toml"], &common),
+        (&["run", "read-scan", "write-chunk", "--set", "volume=4MiB", "--target", &target], &common[..3]),
+        (&["plan", "mi", "--files", &target, "--sample", "300ms", "--interval", "100ms"], &[]),
+        (&["clean", &target], &[]),
+    ] {
+        let said = scene.say(&[words, more].concat());
+        assert!(said.code == 0 || words[0] == "plan", "{words:?}: {said:#?}");
+        assert_eq!(called().unwrap().trim(), "f", "{words:?} called what a user made: {said:#?}");
+    }
+}

@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use common::{Scene, wait_until};
@@ -449,6 +449,35 @@ fn what_others_put_into_a_folder_at_work_stays() {
             assert!(lab.join("precious").exists() && lab.join("lab.mine").exists());
         }
     }
+}
+
+/// A run that ends well says all the same that its folder stays.
+#[test]
+fn a_folder_that_stays_is_named_with_the_command_that_removes_it() {
+    let (scene, folder) = (Scene::new(), reachable());
+    let target = scene.sqlite();
+    let words = run("restore", &target, &["--set", "volume=64MiB", "--repetitions", "6"]);
+    let child = with_backups_in(&scene, &folder, &words).spawn().unwrap();
+    let mut scratch = PathBuf::new();
+    wait_until(|| {
+        let mut made = fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.path());
+        let Some(found) = made.find(|path| path.join("in").exists()) else { return false };
+        scratch = found;
+        // One that goes at this moment is not the one.
+        fs::write(scratch.join("precious"), "mine").is_ok() && scratch.join("precious").exists()
+    });
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 7, "{said:#?}");
+    let left = &said.json()[0]["left_behind"];
+    let (message, hint) = (left["message"].as_str().unwrap(), left["hint"].as_str().unwrap());
+    assert!(message.contains(&scratch.canonicalize().unwrap().display().to_string()), "{left}");
+    assert!(hint.contains("plimsoll clean") && said.json()[0].get("error").is_none(), "{left}");
+    assert_eq!(said.json()[0]["repetitions"].as_array().unwrap().len(), 6);
+    let cleaned = with_backups_in(&scene, &folder, &["clean", &target]).output().unwrap();
+    assert!(String::from_utf8_lossy(&cleaned.stderr).contains("left alone"), "{cleaned:?}");
+    fs::remove_file(scratch.join("precious")).unwrap();
+    assert!(with_backups_in(&scene, &folder, &["clean", &target]).output().unwrap().status.success());
+    assert!(is_empty(&folder));
 }
 
 /// Databases that somebody uses meanwhile stay; the record says which, with the code and the command for later.

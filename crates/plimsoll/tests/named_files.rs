@@ -129,7 +129,8 @@ fn the_store_is_no_target() {
     assert_eq!(scene.say(&kept).code, 0);
     std::fs::hard_link(&store, &other).unwrap();
     let linked = format!("sqlite:{}", other.display());
-    for target in [&target, &linked] {
+    let of_lab = format!("lab:azure-sql-db/S2?file={}", store.display());
+    for target in [&target, &linked, &of_lab] {
         for words in [
             &["run", "insert", "--short", "--target", target][..],
             &["doctor", target, "--self-test"],

@@ -87,6 +87,19 @@ pub(super) fn left_behind(error: &Error, record: &RunRecord) -> RunFailure {
     }
 }
 
+/// What is said of a folder on this machine that could not be removed.
+pub(super) fn left_here(error: &Error, record: &RunRecord) -> RunFailure {
+    RunFailure {
+        kind: error.kind.name().to_owned(),
+        message: error.message.clone(),
+        hint: Some(match &error.hint {
+            Some(hint) => format!("{hint}; then {}", remedy(&record.target)),
+            None => remedy(&record.target),
+        }),
+        exit_code: exit::INCOMPLETE,
+    }
+}
+
 /// What is said of a place by a program that is ended before it has removed it, or knows that it did.
 pub(super) fn may_stay(place: &Workspace, target: &str) -> String {
     format!("what the run made at the target ({place}) may not be removed ({})", remedy(target))

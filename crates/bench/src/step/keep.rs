@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_engine::foreign::shown;
 use plimsoll_engine::value::RowSummary;
-use plimsoll_engine::{Database, Lease, Result, Row, RowSource, Session, Table};
+use plimsoll_engine::{Database, Error, Lease, Result, Row, RowSource, Session, Table};
 use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
 use plimsoll_measurement::{Moment, Phase, Point, Repetition, SampleGap, TimedMark};
 
@@ -35,6 +35,8 @@ pub struct Keep<'a> {
     pub host_warnings: &'a mut Vec<String>,
     /// Facts that turned out during the run and belong to its parameters.
     pub facts: &'a mut BTreeMap<String, serde_json::Value>,
+    /// What of ours on this machine could not be removed.
+    pub(crate) left: &'a mut Option<Error>,
     pub(crate) sampling: &'a mut Sampling,
 }
 

@@ -265,7 +265,6 @@ impl Connector {
                 match self.enter(&address, host, name, timeout) {
                     Ok((mut connection, number)) => match self.misfit(&mut connection, number, (&address, host)) {
                         Ok(None) => {
-                            connection.row(sql("names of the system alone"), &[])?;
                             let reached = Some((address, host.clone()));
                             *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
                             return Ok(connection);
@@ -335,6 +334,8 @@ impl Connector {
             let another = || self.enter(address, host, "plimsoll", self.timeout).map(|(another, _)| another);
             pooler::refuse(connection, number, self.may_be_pooled, another)?;
         }
+        // A database's owner says where its sessions look for names: nothing else is asked before.
+        connection.row(sql("names of the system alone"), &[])?;
         if let Some(cluster) = &self.cluster {
             // Whoever may not ask any more is taken at his word.
             let found = connection.value::<String>(sql("number of the cluster"), &[]).ok();

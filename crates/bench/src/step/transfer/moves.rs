@@ -156,6 +156,9 @@ impl Measure for Moves {
             let mut at = At { target: &mut *target, parameters, transfer: transfer.as_mut() };
             let moved = (self.how.move_one)(&mut at, keep, source, &mut scratch);
             let removed = transfer.remove(&source.target);
+            if let Some(Err(error)) = scratch.map(Scratch::remove) {
+                keep.left.get_or_insert(error);
+            }
             moved.and(removed).map_err(|error| match error.kind {
                 // It has answered before.
                 ErrorKind::Connect => Error { kind: ErrorKind::Lost, ..error },
