@@ -21,7 +21,7 @@ use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own};
-use self::record::{failure, left_behind, left_here, may_stay, new_record};
+use self::record::{failure, left_behind, left_here, may_stay, new_record, not_kept};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
 use crate::figures::of_run::{doubt_client, own_verdict, series};
@@ -96,7 +96,7 @@ pub fn execute<'a>(
     if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
-        let left = left_behind(&error, &record);
+        let left = left_behind(&error, &record, plan);
         record.left_behind.get_or_insert(left);
     } else if record.left_behind.is_none() {
         interrupt.owe(None);
@@ -108,8 +108,12 @@ pub fn execute<'a>(
     record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
     record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
     if let Err(error) = log.tell(Kind::Finished(Box::new(head(&record)))) {
-        let failure = failure(&error, interrupt, &record.repetitions);
-        record.error.get_or_insert(failure);
+        let failure = not_kept(&error, interrupt, &record.repetitions);
+        if interrupt.signal().is_some() {
+            record.error = Some(failure);
+        } else {
+            record.error.get_or_insert(failure);
+        }
         // Perhaps there is room now. If not, only the caller learns of it.
         let _ = log.tell(Kind::Finished(Box::new(head(&record))));
     }
@@ -301,7 +305,7 @@ impl Run<'_> {
             if let Err(error) = finish(measures, database.zip(workspace.as_ref()), interrupt) {
                 record.warnings.push(format!("not everything was given back at the target: {error}"));
                 if error.kind == ErrorKind::Safety && database.is_some() {
-                    record.left_behind = Some(left_behind(&error, record));
+                    record.left_behind = Some(left_behind(&error, record, plan));
                 } else {
                     outcome = outcome.and(Err(error));
                 }
@@ -359,7 +363,7 @@ impl Run<'_> {
         // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
         remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
         let workspace = Workspace::run(&record.run_id)?;
-        self.interrupt.owe(Some(may_stay(&workspace, &record.target)));
+        self.interrupt.owe(Some(may_stay(&workspace, &record.target, self.plan)));
         let lease = database
             .claim(&workspace, ClaimMode::Exclusive)?
             .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;

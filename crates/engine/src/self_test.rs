@@ -49,6 +49,11 @@ pub trait SelfTest: Send {
     /// Names that the server or the user has, as in databases, hosts and log-ins: a report has none of them.
     fn names(&self) -> Vec<String>;
 
+    /// Words in place of those that examples have, by their gaps: what depends on the server.
+    fn words(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// A handle that cancels the running statement from another thread, for one that takes too long and for an interrupt. Without
     /// one neither can end it.
     fn canceller(&self) -> Option<Arc<dyn Cancel>> {

@@ -202,6 +202,24 @@ fn an_interrupt_keeps_what_was_measured_and_leaves_nothing() {
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
 
+/// What can't be kept is not said to be, whoever interrupts the run.
+#[test]
+fn an_interrupt_does_not_hide_that_the_store_is_gone() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    let child = scene.spawn(&["run", "insert", "--target", &target, "--short", "--json", "--set", "duration=10m"]);
+    wait_for_events(&scene, "repetition", 1);
+    for end in ["", "-wal", "-shm"] {
+        let of = |name: &str| scene.path(&format!("{name}{end}"));
+        std::fs::rename(of(scene.store().file_name().unwrap().to_str().unwrap()), of("moved.db")).unwrap();
+    }
+    signal(child.id(), "INT");
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 7, "{}", said.err);
+    assert!(said.err.contains("not all that was measured is kept"), "{}", said.err);
+    assert!(scene.leftovers().iter().all(|name| name.starts_with("moved")), "{:?}", scene.leftovers());
+}
+
 #[test]
 fn kill_9_loses_no_finished_point_and_the_next_run_or_clean_removes_the_rest() {
     let scene = Scene::new();
@@ -295,9 +313,14 @@ fn a_password_file_that_others_may_read_is_named() {
 
 /// Waits until the store has this many points of some run; returns how many it has.
 fn wait_for_points(scene: &Scene, points: usize) -> usize {
+    wait_for_events(scene, "point", points)
+}
+
+/// The same of any kind of event.
+fn wait_for_events(scene: &Scene, kind: &str, points: usize) -> usize {
     for _ in 0..600 {
         let seen = rusqlite::Connection::open(scene.store()).and_then(|store| {
-            store.query_row("SELECT count(*) FROM event WHERE kind = 'point'", [], |row| row.get::<_, i64>(0))
+            store.query_row("SELECT count(*) FROM event WHERE kind = ?1", [kind], |row| row.get::<_, i64>(0))
         });
         if let Ok(seen) = seen
             && seen >= points as i64

@@ -9,6 +9,7 @@ use plimsoll_measurement::{Repetition, RunFailure, RunRecord, exit, run::SCHEMA_
 use super::plan::{On, Plan};
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
+use crate::step::kind::{Consent, Step};
 
 pub(super) fn new_record(plan: &Plan<'_>, parameters: &Parameters, on: On<'_>, clock: &Arc<dyn Clock>) -> RunRecord {
     let description = on.description;
@@ -73,9 +74,20 @@ pub fn not_started(
     RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, &plan.parameters, engine, clock) }
 }
 
+/// The place of a run as it is named where it may stay, with the databases beside it that tests of moves make.
+fn named(place: &Workspace, plan: &Plan<'_>) -> String {
+    let makes = |step: &Step| matches!((step.consent)(&plan.parameters), Some(Consent::Databases { .. }));
+    if !plan.definition.steps.iter().any(makes) {
+        return place.to_string();
+    }
+    let copy = place.copy('a').to_string();
+    format!("{place}, and databases whose names begin with {}", copy.strip_suffix('a').unwrap_or(&copy))
+}
+
 /// What is said of a place that could not be removed.
-pub(super) fn left_behind(error: &Error, record: &RunRecord) -> RunFailure {
-    let place = Workspace::run(&record.run_id).map_or_else(|_| String::new(), |place| format!(" ({place})"));
+pub(super) fn left_behind(error: &Error, record: &RunRecord, plan: &Plan<'_>) -> RunFailure {
+    let place = Workspace::run(&record.run_id);
+    let place = place.map_or_else(|_| String::new(), |place| format!(" ({})", named(&place, plan)));
     RunFailure {
         kind: error.kind.name().to_owned(),
         message: format!("what the run made at the target{place} was not removed: {}", error.message),
@@ -101,12 +113,30 @@ pub(super) fn left_here(error: &Error, record: &RunRecord) -> RunFailure {
 }
 
 /// What is said of a place by a program that is ended before it has removed it, or knows that it did.
-pub(super) fn may_stay(place: &Workspace, target: &str) -> String {
-    format!("what the run made at the target ({place}) may not be removed ({})", remedy(target))
+pub(super) fn may_stay(place: &Workspace, target: &str, plan: &Plan<'_>) -> String {
+    format!("what the run made at the target ({}) may not be removed ({})", named(place, plan), remedy(target))
+}
+
+/// A word as a shell reads it, whatever is in it.
+pub fn in_shell(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn remedy(target: &str) -> String {
-    format!("run: plimsoll clean '{target}'")
+    format!("run: plimsoll clean {}", in_shell(target))
+}
+
+/// The record's error where not all of it could be kept: an interrupt hides none of that.
+pub(super) fn not_kept(error: &Error, interrupt: &Interrupt, repetitions: &[Repetition]) -> RunFailure {
+    let failure = failure(error, &Interrupt::default(), repetitions);
+    match interrupt.signal() {
+        Some(_) => {
+            let message =
+                format!("the run was interrupted, and not all that was measured is kept: {}", failure.message);
+            RunFailure { message, ..failure }
+        }
+        None => failure,
+    }
 }
 
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.
@@ -169,6 +199,14 @@ mod tests {
         let interrupt = Interrupt::default();
         interrupt.trigger(2);
         let error = Error::new(ErrorKind::Cancelled, "cancelled");
+        let full = Error::new(ErrorKind::DiskFull, "the disk is full");
+        let unkept = not_kept(&full, &interrupt, &[]);
+        assert_eq!(unkept.message, "the run was interrupted, and not all that was measured is kept: the disk is full");
+        assert_eq!(
+            (unkept.kind.as_str(), unkept.exit_code),
+            (ErrorKind::DiskFull.name(), ErrorKind::DiskFull.exit_code())
+        );
+        assert_eq!(in_shell("x'$(id)'y"), r"'x'\''$(id)'\''y'");
         let said = |repetitions: &[Repetition]| failure(&error, &interrupt, repetitions).message;
         assert_eq!(said(&[Repetition::default()]), "the run was interrupted before anything was measured");
         let measured = Repetition { points: vec![Point::default()], ..Repetition::default() };

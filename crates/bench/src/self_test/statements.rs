@@ -40,13 +40,15 @@ pub(super) struct Sender {
     /// Kept beside the connection, which may be lost.
     statements: &'static Statements,
     edition: Option<String>,
+    words: Vec<(&'static str, String)>,
 }
 
 impl Sender {
     /// By this connection.
     pub fn new(test: Box<dyn SelfTest>) -> Self {
         let (statements, edition) = (test.statements(), test.edition().map(str::to_owned));
-        Self { test: Some(test), statements, edition }
+        let words = test.words();
+        Self { test: Some(test), statements, edition, words }
     }
 
     /// Gives the connection up.
@@ -74,8 +76,11 @@ impl Sender {
     }
 
     fn send(&mut self, course: &mut Course<'_>, entry: &Entry, check: Check, places: Places<'_>) {
-        let words: Vec<(&str, String)> =
-            entry.example.iter().map(|(gap, word)| (gap.as_str(), places.put_into(word))).collect();
+        let of_server = |gap: &str| self.words.iter().find(|(name, _)| *name == gap).map(|(_, word)| word.clone());
+        let example = entry.example.iter();
+        let words: Vec<(&str, String)> = example
+            .map(|(gap, word)| (gap.as_str(), of_server(gap).unwrap_or_else(|| places.put_into(word))))
+            .collect();
         let words: Vec<(&str, &str)> = words.iter().map(|(gap, word)| (*gap, word.as_str())).collect();
         let texts: Vec<Toml> = entry.values.iter().map(|value| placed(value, places)).collect();
         let values: Vec<Value<'_>> = texts.iter().map(value).collect();

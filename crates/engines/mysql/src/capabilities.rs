@@ -54,7 +54,12 @@ pub(super) fn unseen(connection: &mut Connection, workspace: &Workspace) -> Resu
     if !missing.is_empty() {
         unseen.push(format!("GRANT {} ON `plimsoll\\_%`.*", missing.join(", ")));
     }
-    if !["SELECT", "SHOW VIEW", "EVENT", "TRIGGER"].into_iter().all(|privilege| everywhere(&grants, privilege)) {
+    let elsewhere = ["SELECT", "SHOW VIEW", "EVENT", "TRIGGER"];
+    // With `partial_revokes` a right on everything may leave out some databases.
+    let lines = connection.ask(text("grants"))?;
+    let mut taken = lines.iter().flatten().flatten().filter_map(|line| Grant::revoked(line));
+    let is_partial = taken.any(|taken| !taken.is_of_server() && elsewhere.iter().any(|right| taken.allows(right)));
+    if is_partial || !elsewhere.into_iter().all(|privilege| everywhere(&grants, privilege)) {
         unseen.push(SEES_ELSEWHERE.to_owned());
     }
     Ok(unseen)
@@ -124,6 +129,19 @@ impl Grant {
         Some(Self { privileges, scope: scope.to_owned() })
     }
 
+    /// What a line takes away again, on MySQL.
+    fn revoked(line: &str) -> Option<Self> {
+        let (privileges, rest) = line.strip_prefix("REVOKE ")?.rsplit_once(" FROM ")?.0.split_once(" ON ")?;
+        let privileges = privileges.split(',').map(|privilege| privilege.trim().to_ascii_uppercase()).collect();
+        Some(Self { privileges, scope: rest.to_owned() })
+    }
+
+    /// Whether it is for a database of the server's own, whose views read nobody's tables by name.
+    fn is_of_server(&self) -> bool {
+        let name = self.database().unwrap_or_default();
+        ["mysql", "sys", "performance_schema", "information_schema"].contains(&name.as_str())
+    }
+
     fn allows(&self, privilege: &str) -> bool {
         self.privileges.iter().any(|granted| granted == "ALL PRIVILEGES" || granted == privilege)
     }
@@ -147,6 +165,10 @@ mod tests {
         let all = Grant::parse("GRANT ALL PRIVILEGES ON `plimsoll\\_%`.* TO `bench`@`%` WITH GRANT OPTION").unwrap();
         assert_eq!(all.database().as_deref(), Some("plimsoll\\_%"));
         assert!(all.allows("CREATE"));
+        let taken = Grant::revoked("REVOKE SELECT, SHOW VIEW ON `app`.* FROM `bench`@`%`").unwrap();
+        assert!(taken.allows("SHOW VIEW") && !taken.allows("EVENT") && !taken.is_of_server());
+        assert!(Grant::revoked("REVOKE INSERT ON `mysql`.* FROM `bench`@`%`").unwrap().is_of_server());
+        assert_eq!(Grant::revoked("GRANT SELECT ON *.* TO `bench`@`%`"), None);
         let some = Grant::parse("GRANT RELOAD, PROCESS ON *.* TO `bench`@`%` IDENTIFIED BY PASSWORD '*AB'").unwrap();
         assert_eq!((some.database().as_deref(), some.scope.as_str()), (Some("*"), "*.*"));
         assert!(some.allows("PROCESS") && !some.allows("CREATE"));

@@ -86,7 +86,8 @@ impl Contents {
     fn origin(&self) -> String {
         let [here, there] = &self.servers;
         format!(
-            "it was made at the server with server_id {there} and came here by replication (this one has {here}); clean it there, or drop it by hand if this server has taken its place"
+            "it was made at a server with server_id {there}, and this one has {here}: replication brought it, or this server got another number; clean it \
+             there, or drop it by hand if it was made here or this server has taken its place"
         )
     }
 

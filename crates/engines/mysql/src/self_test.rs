@@ -14,6 +14,8 @@ const NAME: &str = "plimsoll self-test";
 pub(super) struct MySqlSelfTest {
     connection: Connection,
     names: Vec<String>,
+    /// The server's number, which the mark of a database bears.
+    server: String,
 }
 
 impl MySqlSelfTest {
@@ -23,7 +25,8 @@ impl MySqlSelfTest {
         // Accounts are a user's name and a host's, both of which errors show by themselves.
         let parts = answer.iter().flat_map(|name| name.split('@')).map(str::to_owned);
         let names: Vec<String> = connector.names().into_iter().chain(parts).collect();
-        Ok(Self { connection, names })
+        let server = connection.ask(text("which server this is"))?.into_iter().flatten().nth(1).flatten();
+        Ok(Self { connection, names, server: server.unwrap_or_default() })
     }
 
     fn shape(&mut self, entry: &Entry, sql: &str) -> std::result::Result<Shape, Failed> {
@@ -59,6 +62,10 @@ impl SelfTest for MySqlSelfTest {
 
     fn names(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    fn words(&self) -> Vec<(&'static str, String)> {
+        vec![("server", self.server.clone())]
     }
 
     fn canceller(&self) -> Option<Arc<dyn Cancel>> {

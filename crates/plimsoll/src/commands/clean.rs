@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use plimsoll_bench::run::record::in_shell;
 use plimsoll_bench::{Interrupt, scratch};
 use plimsoll_disk::file::Leftover;
 use plimsoll_disk::volume;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 use crate::intents::known;
 use crate::printer::Printer;
 use crate::settings::Settings;
+use crate::signals;
 
 /// Cleans a target.
 pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
@@ -41,8 +43,30 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
         }
     }
     let intents = known(settings, printer);
-    let opened = engines::open(&target, &options.access, &intents, &Interrupt::default(), printer);
-    let database = opened.database?;
+    let interrupt = Interrupt::default();
+    signals::listen(&interrupt, printer)?;
+    let opened = engines::open(&target, &options.access, &intents, &interrupt, printer);
+    let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
+    // Whatever waits there ends soon after an interrupt.
+    let _pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
+    let done = clean_database(database.as_ref(), options, &interrupt, printer);
+    signals::leave_in_time(&interrupt);
+    match signals::exit_code(&interrupt) {
+        None => done.map(|()| exit::DONE).map_err(Failure::from),
+        Some(code) => {
+            let message = "the cleaning was interrupted: what is not said to be removed may stay, or go yet, as the server may have been asked";
+            Err(Failure::usage(message).code(code).hint(format!("run: plimsoll clean {}", in_shell(target.display()))))
+        }
+    }
+}
+
+/// Removes what killed runs left in a database, as long as nobody interrupts.
+fn clean_database(
+    database: &dyn Database,
+    options: &Clean,
+    interrupt: &Interrupt,
+    printer: &Printer,
+) -> Result<(), Error> {
     if !options.dry_run {
         let ended = database.end_orphans()?;
         if ended > 0 {
@@ -51,13 +75,14 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     }
     let (mut ours, mut others, mut failed) = (false, false, None::<Error>);
     for status in database.workspaces()? {
+        interrupt.check()?;
         if let Some(reason) = &status.not_ours {
             printer.result(&format!("left alone {}: {reason}", status.workspace));
             others = true;
             continue;
         }
         ours = true;
-        match settle(database.as_ref(), &status, options, printer) {
+        match settle(database, &status, options, printer) {
             Ok(()) => {}
             // Each is told; the last one ends the program.
             Err(error) => {
@@ -72,10 +97,7 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     } else if !ours {
         printer.result("nothing to remove: no objects of Plimsoll are to be seen at the target");
     }
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(exit::DONE),
-    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Removes the test file of disks in a folder. Nobody can tell whether a complete one was kept or its run killed.
