@@ -217,6 +217,7 @@ fn an_interrupt_does_not_hide_that_the_store_is_gone() {
     let said = common::said(&child.wait_with_output().unwrap());
     assert_eq!(said.code, 7, "{}", said.err);
     assert!(said.err.contains("not all that was measured is kept"), "{}", said.err);
+    assert!(!scene.store().exists(), "nothing is made in its place");
     assert!(scene.leftovers().iter().all(|name| name.starts_with("moved")), "{:?}", scene.leftovers());
 }
 
