@@ -35,7 +35,10 @@ fn a_repetition_is_an_interval() {
     };
     let used = FileUse { highest_iops: Some(480.0), highest_mb_per_second: Some(1.0), ..FileUse::default() };
     let busiest = FileDelta { limits: Some(used), ..log(3_000, 40) };
-    let found = of_run(&record(vec![vec![log(2_000, 1_000), file("data", (500, 0), 0)], vec![busiest]]), 256 << 10);
+    let syncs = FileDelta { read_bytes: None, write_bytes: None, ..log(9_000, 0) };
+    let syncs = FileDelta { file: "WAL syncs".to_owned(), ..syncs };
+    let first = vec![log(2_000, 1_000), file("data", (500, 0), 0), syncs];
+    let found = of_run(&record(vec![first, vec![busiest]]), 256 << 10);
     let [of_log, of_data] = &found[..] else { panic!("{found:?}") };
     // 1,000 MB are 4,000 operations of 256 KB at least. What was seen between two looks is more than the mean.
     let rates: Vec<(f64, Option<f64>)> = of_log.iops.intervals.iter().map(|one| (one.start_s, one.rate)).collect();

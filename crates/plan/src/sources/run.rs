@@ -15,7 +15,7 @@ pub fn of_run(record: &RunRecord, unit_bytes: u64) -> Vec<Activity> {
     let mut all: Vec<(Activity, FileGrowth)> = Vec::new();
     let mut places = HashMap::new();
     for repetition in &record.repetitions {
-        for file in &repetition.files {
+        for file in repetition.files.iter().filter(|file| !is_syncs(file)) {
             let Some(seconds) = file.elapsed_seconds.filter(|seconds| *seconds > 0.0) else { continue };
             let place = *places.entry((&file.database, &file.file)).or_insert_with(|| {
                 all.push((Activity { are_sizes_known: true, ..Activity::default() }, FileGrowth::default()));
@@ -27,6 +27,11 @@ pub fn of_run(record: &RunRecord, unit_bytes: u64) -> Vec<Activity> {
     all.into_iter()
         .map(|(activity, sums)| Activity { read_ms: sums.read_ms(), write_ms: sums.write_ms(), ..activity })
         .collect()
+}
+
+/// Where a server counts syncs of its log, these have a row of their own, without bytes: they are no reads or writes.
+fn is_syncs(file: &FileDelta) -> bool {
+    file.kind.as_deref() == Some(FileKind::Log.name()) && file.read_bytes.or(file.write_bytes).is_none()
 }
 
 fn grow(
