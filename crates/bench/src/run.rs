@@ -108,11 +108,9 @@ pub fn execute<'a>(
     record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
     record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
     if let Err(error) = log.tell(Kind::Finished(Box::new(head(&record)))) {
-        let failure = not_kept(&error, interrupt, &record.repetitions);
-        if interrupt.signal().is_some() {
-            record.error = Some(failure);
-        } else {
-            record.error.get_or_insert(failure);
+        // An interrupt is no reason; whatever else failed came before.
+        if interrupt.signal().is_some() || record.error.is_none() {
+            record.error = Some(not_kept(&error, interrupt, &record.repetitions));
         }
         // Perhaps there is room now. If not, only the caller learns of it.
         let _ = log.tell(Kind::Finished(Box::new(head(&record))));

@@ -115,9 +115,7 @@ impl Scratch {
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(INSIDE)
     }
-}
 
-impl Scratch {
     fn end(&mut self) {
         // It was ended before.
         let Some(pipe) = self.guard.stdin.take() else { return };

@@ -126,15 +126,18 @@ impl Folder {
 
     /// True if its name still leads to it.
     pub fn is_in_place(&self) -> bool {
-        let there = (fs::symlink_metadata(&self.path), self.held.metadata());
+        self.is_at(&self.path)
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        let there = (fs::symlink_metadata(path), self.held.metadata());
         matches!(there, (Ok(there), Ok(held)) if (there.dev(), there.ino()) == (held.dev(), held.ino()))
     }
 
     /// Where it is, if nobody removed it.
     pub fn remains(&self) -> Option<PathBuf> {
         let (_, path) = self.place()?;
-        let (there, held) = (fs::symlink_metadata(&path).ok()?, self.held.metadata().ok()?);
-        ((there.dev(), there.ino()) == (held.dev(), held.ino())).then_some(path)
+        self.is_at(&path).then_some(path)
     }
 
     /// A way into it that leads nowhere else, and its present name.

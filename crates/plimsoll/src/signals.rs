@@ -140,7 +140,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
             interrupt.trigger(signal);
             let _ = (stop.send(()), stop_time.send(()));
             tell(&printer, |printer| {
-                printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
+                printer.remark("stopping, which may take some seconds (again to end at once)");
             });
         }
     })

@@ -338,6 +338,34 @@ fn tables_of_a_postgresql_that_somebody_holds_stay_and_are_named() {
     held("PostgreSQL, held, second Ctrl-C", &server, true);
 }
 
+/// Who waits for tables that somebody holds ends, and says that they may stay.
+#[test]
+fn a_clean_that_waits_says_what_may_stay() {
+    let (server, scene) = (Server::postgres(), Scene::new());
+    let target = server.target(server.port());
+    let mut killed = server.run(&scene, &target);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let said = thread::scope(|scope| {
+        scope.spawn(|| server.hold());
+        server.await_holder();
+        let clean = loop {
+            // The server may take the sessions of who was killed for living ones.
+            let mut clean = scene.spawn(&["clean", &target]);
+            wait_until(|| clean.try_wait().unwrap().is_some() || server.removal_waits());
+            if clean.try_wait().unwrap().is_none() {
+                break clean;
+            }
+        };
+        interrupt(&clean);
+        let said = said(&clean.wait_with_output().unwrap());
+        server.let_go();
+        said
+    });
+    said.failed(130, &["the cleaning was interrupted", "plimsoll clean 'postgres://"]);
+    server.clean(&scene);
+}
+
 /// SQLite works in our own process, where no line can be broken.
 #[test]
 fn a_clean_up_without_end_is_ended_on_sqlite() {

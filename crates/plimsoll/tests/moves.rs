@@ -507,6 +507,17 @@ fn copies_with_something_of_others_are_left_behind() {
     assert_eq!(databases(&server), copies);
 }
 
+/// The right that lacks is that to make databases, which no other grant gives.
+#[test]
+fn who_may_not_make_databases_is_told_the_right() {
+    let (server, scene) = (server(), Scene::new());
+    server.psql("CREATE ROLE small LOGIN; GRANT CREATE, CONNECT, TEMPORARY ON DATABASE postgres TO small").unwrap();
+    let target = server.socket_url("postgres").replace("plimsoll@", "small@");
+    let said = scene.say(&run("copy", &target, &["--set", "volume=1MiB", "--repetitions", "1"]));
+    said.failed(5, &["ALTER ROLE \"small\" CREATEDB"]);
+    assert_eq!(databases(&server), "");
+}
+
 /// What somebody has not committed yet can't be seen, and is not undone.
 #[test]
 fn a_session_of_somebody_elses_in_a_copy_is_not_ended() {
@@ -682,6 +693,8 @@ fn a_server_that_goes_or_an_interrupt_ends_an_import() {
     server.stop_immediate().unwrap();
     let said = common::said(&child.wait_with_output().unwrap());
     assert_eq!(said.code, 7, "{said:#?}");
+    let left = said.json()[0]["left_behind"]["message"].to_string();
+    assert!(left.contains("databases whose names begin with plimsoll_copy_"), "{left}");
     server.restart().unwrap();
     wait_until(|| {
         assert_eq!(scene.say(&["clean", &target]).code, 0);

@@ -34,10 +34,17 @@ enum Found {
 
 static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!("../data/privileges.toml")));
 
-fn grants(connection: &mut Connection) -> Result<Vec<Grant>> {
+/// What is given to the user, and what is taken away of that again: with `partial_revokes` of MySQL a right on everything may leave out some
+/// databases.
+fn grants(connection: &mut Connection) -> Result<[Vec<Grant>; 2]> {
     let lines = connection.ask(text("grants"))?;
-    Ok(lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect())
+    let of = |kind| lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line, kind)).collect();
+    Ok([of(GIVEN), of(TAKEN)])
 }
+
+/// How lines of `SHOW GRANTS` begin, and what stands before the account.
+const GIVEN: [&str; 2] = ["GRANT ", " TO "];
+const TAKEN: [&str; 2] = ["REVOKE ", " FROM "];
 
 /// What shows all views, and keys between tables as well.
 pub(super) const SEES_ELSEWHERE: &str = "GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON *.*";
@@ -46,7 +53,7 @@ const SEES: [&str; 4] = ["SELECT", "EVENT", "EXECUTE", "TRIGGER"];
 
 /// The grants without which something in a database, or that depends on it, might not be seen.
 pub(super) fn unseen(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
-    let grants = grants(connection)?;
+    let [grants, taken] = grants(connection)?;
     let mut unseen = Vec::new();
     let applying = applying(connection, &grants, workspace.name())?;
     let missing: Vec<&str> =
@@ -55,10 +62,8 @@ pub(super) fn unseen(connection: &mut Connection, workspace: &Workspace) -> Resu
         unseen.push(format!("GRANT {} ON `plimsoll\\_%`.*", missing.join(", ")));
     }
     let elsewhere = ["SELECT", "SHOW VIEW", "EVENT", "TRIGGER"];
-    // With `partial_revokes` a right on everything may leave out some databases.
-    let lines = connection.ask(text("grants"))?;
-    let mut taken = lines.iter().flatten().flatten().filter_map(|line| Grant::revoked(line));
-    let is_partial = taken.any(|taken| !taken.is_of_server() && elsewhere.iter().any(|right| taken.allows(right)));
+    let mut theirs = taken.iter().filter(|taken| !taken.is_of_server());
+    let is_partial = theirs.any(|taken| elsewhere.iter().any(|right| taken.allows(right)));
     if is_partial || !elsewhere.into_iter().all(|privilege| everywhere(&grants, privilege)) {
         unseen.push(SEES_ELSEWHERE.to_owned());
     }
@@ -71,7 +76,7 @@ fn everywhere(grants: &[Grant], privilege: &str) -> bool {
 
 /// Asks for all of them.
 pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
-    let grants = grants(connection)?;
+    let [grants, _] = grants(connection)?;
     let mut capabilities = Vec::new();
     for Privilege { name, found, cost, remedy, gives } in PRIVILEGES.iter() {
         let works = match found {
@@ -122,18 +127,11 @@ struct Grant {
 
 impl Grant {
     /// `None` for a line of another kind, such as a role that is given.
-    fn parse(line: &str) -> Option<Self> {
-        let (privileges, rest) = line.strip_prefix("GRANT ")?.split_once(" ON ")?;
-        let (scope, _) = rest.split_once(" TO ")?;
+    fn parse(line: &str, [begin, end]: [&str; 2]) -> Option<Self> {
+        let (privileges, rest) = line.strip_prefix(begin)?.split_once(" ON ")?;
+        let (scope, _) = rest.split_once(end)?;
         let privileges = privileges.split(',').map(|privilege| privilege.trim().to_ascii_uppercase()).collect();
         Some(Self { privileges, scope: scope.to_owned() })
-    }
-
-    /// What a line takes away again, on MySQL.
-    fn revoked(line: &str) -> Option<Self> {
-        let (privileges, rest) = line.strip_prefix("REVOKE ")?.rsplit_once(" FROM ")?.0.split_once(" ON ")?;
-        let privileges = privileges.split(',').map(|privilege| privilege.trim().to_ascii_uppercase()).collect();
-        Some(Self { privileges, scope: rest.to_owned() })
     }
 
     /// Whether it is for a database of the server's own, whose views read nobody's tables by name.
@@ -162,18 +160,20 @@ mod tests {
 
     #[test]
     fn lines_of_grants_are_read() {
-        let all = Grant::parse("GRANT ALL PRIVILEGES ON `plimsoll\\_%`.* TO `bench`@`%` WITH GRANT OPTION").unwrap();
+        let all =
+            Grant::parse("GRANT ALL PRIVILEGES ON `plimsoll\\_%`.* TO `bench`@`%` WITH GRANT OPTION", GIVEN).unwrap();
         assert_eq!(all.database().as_deref(), Some("plimsoll\\_%"));
         assert!(all.allows("CREATE"));
-        let taken = Grant::revoked("REVOKE SELECT, SHOW VIEW ON `app`.* FROM `bench`@`%`").unwrap();
+        let taken = Grant::parse("REVOKE SELECT, SHOW VIEW ON `app`.* FROM `bench`@`%`", TAKEN).unwrap();
         assert!(taken.allows("SHOW VIEW") && !taken.allows("EVENT") && !taken.is_of_server());
-        assert!(Grant::revoked("REVOKE INSERT ON `mysql`.* FROM `bench`@`%`").unwrap().is_of_server());
-        assert_eq!(Grant::revoked("GRANT SELECT ON *.* TO `bench`@`%`"), None);
-        let some = Grant::parse("GRANT RELOAD, PROCESS ON *.* TO `bench`@`%` IDENTIFIED BY PASSWORD '*AB'").unwrap();
+        assert!(Grant::parse("REVOKE INSERT ON `mysql`.* FROM `bench`@`%`", TAKEN).unwrap().is_of_server());
+        assert_eq!(Grant::parse("GRANT SELECT ON *.* TO `bench`@`%`", TAKEN), None);
+        let some =
+            Grant::parse("GRANT RELOAD, PROCESS ON *.* TO `bench`@`%` IDENTIFIED BY PASSWORD '*AB'", GIVEN).unwrap();
         assert_eq!((some.database().as_deref(), some.scope.as_str()), (Some("*"), "*.*"));
         assert!(some.allows("PROCESS") && !some.allows("CREATE"));
-        assert_eq!(Grant::parse("GRANT `reader` TO `bench`@`%`"), None);
-        let table = Grant::parse("GRANT SELECT (a, b) ON `mysql`.`user` TO `bench`@`%`").unwrap();
+        assert_eq!(Grant::parse("GRANT `reader` TO `bench`@`%`", GIVEN), None);
+        let table = Grant::parse("GRANT SELECT (a, b) ON `mysql`.`user` TO `bench`@`%`", GIVEN).unwrap();
         assert_eq!(table.database(), None);
     }
 

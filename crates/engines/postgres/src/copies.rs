@@ -24,7 +24,12 @@ pub(super) fn list(connection: &mut Connection, connector: &Connector) -> Result
 /// Makes a database by this statement in place of one that may be there, and marks it.
 pub(super) fn make(connection: &mut Connection, connector: &Connector, copy: &Workspace, sql: &str) -> Result<()> {
     let mark = connector.intents.begin(copy.name())?;
-    connection.run(sql)?;
+    connection.run(sql).map_err(|error| match error.kind {
+        ErrorKind::Permission => {
+            error.hint(format!("ALTER ROLE \"{}\" CREATEDB lets the user make databases", connector.errors.user))
+        }
+        _ => error,
+    })?;
     connection.run(&Connection::marking(copy, &mark))?;
     connector.intents.made(&mark)
 }

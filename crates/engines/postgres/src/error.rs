@@ -146,9 +146,6 @@ impl Errors {
             "3D000" => format!("CREATE DATABASE \"{database}\" makes it; psql --list shows those that exist"),
             "22021" => "a name or a text in this database is no UTF-8: PGCLIENTENCODING=SQL_ASCII psql shows it; rename or remove it".to_owned(),
             "3F000" => "the place was removed while it was in use".to_owned(),
-            "42501" if error.message.contains("create database") => {
-                format!("ALTER ROLE \"{user}\" CREATEDB lets the user make databases of its own")
-            }
             "42501" => format!(
                 "GRANT CREATE, CONNECT, TEMPORARY ON DATABASE \"{database}\" TO \"{user}\" lets the user make schemas of its own"
             ),
