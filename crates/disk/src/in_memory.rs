@@ -63,8 +63,12 @@ impl Machine<'_> {
                     file.trim()
                 ));
             }
-            let below = (self.at)(Path::new(file.trim()).parent()?)?;
-            return self.of(&below, depth + 1);
+            let below = Path::new(file.trim());
+            if let Ok(name) = below.strip_prefix("/dev") {
+                let device = fs::canonicalize(self.sys.join("class/block").join(name)).ok()?;
+                return self.of_device(&device, file.trim(), depth + 1);
+            }
+            return self.of(&(self.at)(below.parent()?)?, depth + 1);
         }
         let below = fs::read_dir(device.join("slaves")).into_iter().flatten().flatten();
         let mut below: Vec<PathBuf> = below.filter_map(|entry| fs::canonicalize(entry.path()).ok()).collect();
@@ -107,6 +111,9 @@ mod tests {
         device("loop0/loop0p1", "259:0", &[("partition", "1")]);
         device("loop1", "7:1", &[("loop/backing_file", "/disk/img\n"), ("loop/dio", "1\n")]);
         device("loop2", "7:2", &[("loop/backing_file", "/memory/img\n"), ("loop/dio", "1\n")]);
+        device("loop3", "7:3", &[("loop/backing_file", "/dev/loop0\n"), ("loop/dio", "1\n")]);
+        fs::create_dir_all(sys.path().join("class/block")).unwrap();
+        std::os::unix::fs::symlink(devices.join("loop0"), sys.path().join("class/block/loop0")).unwrap();
         device("dm-0", "253:0", &[]);
         fs::create_dir(devices.join("dm-0/slaves")).unwrap();
         std::os::unix::fs::symlink(devices.join("zram0"), devices.join("dm-0/slaves/zram0")).unwrap();
@@ -133,6 +140,7 @@ mod tests {
             ("ext4", "259:0", None, "page cache"),
             ("ext4", "7:1", None, "a disk"),
             ("ext4", "7:2", None, "files in memory"),
+            ("ext4", "7:3", None, "page cache"),
             ("overlay", "0:42", Some("/disk"), "a disk"),
             ("overlay", "0:42", Some("/memory"), "files in memory"),
             ("overlay", "0:42", Some("relative"), "can't be seen"),

@@ -110,6 +110,25 @@ fn settings_that_end_sessions_are_set_aside() {
     run(&postgres.socket_url("postgres"), "read-scan", &[]);
 }
 
+/// A user's path means with `existing` what it means in the user's own sessions, whatever schemas are called.
+#[test]
+fn a_path_with_commas_in_names_is_not_taken_apart() {
+    let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    let schemas = r#"CREATE SCHEMA "a,pg_catalog,b"; CREATE TABLE "a,pg_catalog,b".mine (meant int);
+                     CREATE SCHEMA "a,b"; CREATE TABLE "a,b".mine (other int);
+                     ALTER DATABASE postgres SET search_path = pg_catalog, 'a,pg_catalog,b', "$user", "pg_catalog""#;
+    server.psql(schemas).unwrap();
+    let scene = Scene::new();
+    fs::write(
+        scene.path("theirs.toml"),
+        "name = \"theirs\"\ntitle = \"Theirs\"\nabout = \"One.\"\nsteps = [\"requests\"]\nexisting = true\n[parameters]\nsessions = 1\n\
+         duration = \"1s\"\n[[request]]\nname = \"one\"\nstatements = [\"SELECT meant FROM mine\"]\n",
+    )
+    .unwrap();
+    let said = scene.say(&["run", "./theirs.toml", "--repetitions", "1", "--target", &server.socket_url("postgres")]);
+    assert_eq!(said.code, 0, "{said:#?}");
+}
+
 /// All functions, operators and views of the system once more in a schema of a user's, each of which counts whoever calls it.
 const PLANTED: &str = r"
 CREATE SCHEMA evil;

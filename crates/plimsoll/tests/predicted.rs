@@ -241,6 +241,11 @@ fn the_store_keeps_how_often_predictions_were_right() {
     let compared = scene.say(&["compare", &measured, predicted["run_id"].as_str().unwrap()]);
     assert!(compared.code == 0 && compared.out.starts_with("The prediction is "), "{compared:#?}");
     assert!(compared.err.contains("Predictions in this store whose target was measured: 1. "), "{compared:#?}");
+    // To the model requests are alike: it knows their mean and no percentile.
+    let shown = scene.say(&["show", predicted["run_id"].as_str().unwrap(), "--full"]);
+    for said in [&shown, &compared] {
+        assert!(!said.out.contains("p50"), "{said:#?}");
+    }
     // Its own hardware is nothing that it had to foresee.
     let again = predict(&["--gains"]);
     assert!(again.code == 0 && again.err.contains("target was measured: 1. "), "{again:#?}");

@@ -182,10 +182,9 @@ impl StoreError {
         Self::Failed { message: format!("the result store {} failed", path.display()), source: source.into() }
     }
 
-    /// SQLite doesn't say why it can't open a file; the system does when asked once more. If it now lets us make the file, an
-    /// empty file is a new store.
+    /// SQLite doesn't say why it can't open a file; the system does when asked once more. Nothing is made in the place of one that is gone.
     fn cannot_open(path: &Path, source: rusqlite::Error) -> Self {
-        match OpenOptions::new().write(true).create(true).truncate(false).open(path) {
+        match OpenOptions::new().write(true).open(path) {
             Err(error) => Self::io(path)(error),
             Ok(_) => Self::failed(path, source),
         }
@@ -209,6 +208,15 @@ mod tests {
     fn from_code(code: i32) -> StoreError {
         let path = Path::new("/nowhere/at/all/runs.db");
         StoreError::sqlite(path)(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None))
+    }
+
+    #[test]
+    fn nothing_is_made_where_a_store_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+        let said = StoreError::sqlite(&path)(rusqlite::Error::SqliteFailure(error, None));
+        assert!(matches!(said, StoreError::Failed { .. }) && !path.exists(), "{said}");
     }
 
     #[test]

@@ -151,6 +151,15 @@ pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repet
             hint: None,
             exit_code: if signal == 15 { exit::TERMINATED } else { exit::INTERRUPTED },
         },
+        // Whoever did it, it was not us.
+        None if error.kind == ErrorKind::Cancelled => RunFailure {
+            kind: ErrorKind::Statement.name().to_owned(),
+            message: format!("the server ended a statement before it was done: {}", error.message),
+            hint: Some(
+                "lengthen its time limit for statements, or ask who ended it; then run the test again".to_owned(),
+            ),
+            exit_code: exit::INCOMPLETE,
+        },
         None => RunFailure {
             kind: error.kind.name().to_owned(),
             message: error.message.clone(),
@@ -182,7 +191,7 @@ pub fn next_step(kind: ErrorKind) -> &'static str {
         ErrorKind::Lost => "see whether the server is up and why it ended the session, then run the test again",
         ErrorKind::Busy => "wait for whoever holds the lock, then run the test again",
         ErrorKind::Store => "name another store with --store FILE",
-        ErrorKind::Cancelled => "run the test again",
+        ErrorKind::Cancelled => "start it again",
         ErrorKind::NoResult => "see what was tried, with 'plimsoll show'",
         ErrorKind::Statement => "'plimsoll doctor URL' tells what works on the target",
         ErrorKind::Internal => "please report it with the command and 'plimsoll doctor'",
@@ -211,5 +220,7 @@ mod tests {
         assert_eq!(said(&[Repetition::default()]), "the run was interrupted before anything was measured");
         let measured = Repetition { points: vec![Point::default()], ..Repetition::default() };
         assert_eq!(said(&[measured]), "the run was interrupted; what was measured is kept");
+        let theirs = failure(&error, &Interrupt::default(), &[]);
+        assert_eq!((theirs.kind.as_str(), theirs.exit_code), ("statement", exit::INCOMPLETE));
     }
 }

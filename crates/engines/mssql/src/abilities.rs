@@ -6,7 +6,7 @@ use plimsoll_engine::capability::{Capability, Need};
 use plimsoll_engine::data::rows;
 use serde::Deserialize;
 
-use super::sql::Product;
+use super::sql::{Product, QUOTING};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Abilities(u32);
@@ -87,7 +87,7 @@ impl Privilege {
     /// What gives it to the user.
     pub(super) fn remedy(&self, product: Product, user: &str) -> String {
         let grant = if product == Product::Database { &self.azure_grant } else { &self.grant };
-        grant.replace("{user}", user)
+        grant.replace("[{user}]", &QUOTING.name(user))
     }
 }
 

@@ -8,6 +8,7 @@ use plimsoll_engine::server::tls::NO_TLS;
 
 use super::error_codes::{self, Cause, KnownError};
 use super::seen::{Refused, Seen};
+use super::sql::QUOTING;
 use super::wire::{self, Fault, ServerError};
 
 /// From this severity on an error ends the connection.
@@ -191,8 +192,9 @@ impl Errors {
 
     /// A hint with the names in it; without a database's name the words go without.
     pub(super) fn filled(&self, hint: &str) -> String {
-        let database = if self.database.is_empty() { "the default one" } else { &self.database };
-        hint.replace("{user}", &self.user).replace("{database}", database)
+        let database =
+            if self.database.is_empty() { "the default one".to_owned() } else { QUOTING.name(&self.database) };
+        hint.replace("[{user}]", &QUOTING.name(&self.user)).replace("[{database}]", &database)
     }
 }
 

@@ -38,7 +38,7 @@ impl Product {
 }
 
 /// How names are written: a bracket within is doubled.
-const QUOTING: Quoting = Quoting { name: ('[', ']') };
+pub(super) const QUOTING: Quoting = Quoting { name: ('[', ']') };
 
 /// All of them, in the order of the files.
 pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {

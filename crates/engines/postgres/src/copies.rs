@@ -5,7 +5,7 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::statements::{filled, sql};
+use super::statements::{QUOTING, filled, sql};
 use super::workspace;
 
 /// Every database with a name of ours, under the lease of its run.
@@ -25,9 +25,8 @@ pub(super) fn list(connection: &mut Connection, connector: &Connector) -> Result
 pub(super) fn make(connection: &mut Connection, connector: &Connector, copy: &Workspace, sql: &str) -> Result<()> {
     let mark = connector.intents.begin(copy.name())?;
     connection.run(sql).map_err(|error| match error.kind {
-        ErrorKind::Permission => {
-            error.hint(format!("ALTER ROLE \"{}\" CREATEDB lets the user make databases", connector.errors.user))
-        }
+        ErrorKind::Permission => error
+            .hint(format!("ALTER ROLE {} CREATEDB lets the user make databases", QUOTING.name(&connector.errors.user))),
         _ => error,
     })?;
     connection.run(&Connection::marking(copy, &mark))?;

@@ -5,7 +5,7 @@ use std::{fmt, io};
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::server::errors::{self, AFTER_BUSY, AFTER_LOSS, sentence};
 
-use super::wire_connection::Reader;
+use super::{statements::QUOTING, wire_connection::Reader};
 
 /// SQLSTATEs and classes of them (the first two characters) that have a meaning of their own for us.
 const MEANINGS: &[(&str, ErrorKind)] = &[
@@ -141,16 +141,16 @@ impl Errors {
     }
 
     fn with_hint(&self, error: Error, code: &str, from_server: Option<&str>) -> Error {
-        let Self { database, user, .. } = self;
+        let [database, user] = [&self.database, &self.user].map(|name| QUOTING.name(name));
         let hint = match code {
-            "3D000" => format!("CREATE DATABASE \"{database}\" makes it; psql --list shows those that exist"),
+            "3D000" => format!("CREATE DATABASE {database} makes it; psql --list shows those that exist"),
             "22021" => "a name or a text in this database is no UTF-8: PGCLIENTENCODING=SQL_ASCII psql shows it; rename or remove it".to_owned(),
             "3F000" => "the place was removed while it was in use".to_owned(),
             "42501" => format!(
-                "GRANT CREATE, CONNECT, TEMPORARY ON DATABASE \"{database}\" TO \"{user}\" lets the user make schemas of its own"
+                "GRANT CREATE, CONNECT, TEMPORARY ON DATABASE {database} TO {user} lets the user make schemas of its own"
             ),
             "25006" => format!(
-                "connect to the primary, or ALTER ROLE \"{user}\" SET default_transaction_read_only = off if the user may write; \
+                "connect to the primary, or ALTER ROLE {user} SET default_transaction_read_only = off if the user may write; \
                  requests of existing tables write only if their definition says so"
             ),
             "28P01" => "check user and password, which comes from the URL, --password-file, PLIMSOLL_PASSWORD, PGPASSWORD, ~/.pgpass or a prompt".to_owned(),

@@ -12,7 +12,7 @@ use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Work
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::statements::sql;
+use super::statements::{QUOTING, sql};
 
 /// Where packages put the programs of a version, beside those in PATH.
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/pgsql"];
@@ -114,7 +114,8 @@ pub(super) fn check(connection: &mut Connection) -> Result<String> {
         let user = text(1);
         let message = format!("a backup of the cluster needs the right REPLICATION, which {user} does not have");
         return Err(Error::new(ErrorKind::Permission, message).hint(format!(
-            "ALTER ROLE {user} REPLICATION, and in pg_hba.conf a line for the database 'replication' and this user"
+            "ALTER ROLE {} REPLICATION, and in pg_hba.conf a line for the database 'replication' and this user",
+            QUOTING.name(user)
         )));
     }
     if text(2) == "0" || text(3) == "minimal" {

@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 
 use plimsoll_engine::{Quoting, Statements};
 
+/// How names are written.
+pub(super) const QUOTING: Quoting = Quoting { name: ('"', '"') };
+
 /// All of them, in the order in which a self-test sends them.
 pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     let files = [
@@ -14,7 +17,7 @@ pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
         include_str!("../data/statements/workspaces.toml"),
         include_str!("../data/statements/databases.toml"),
     ];
-    Statements::parse(&files, Quoting { name: ('"', '"') })
+    Statements::parse(&files, QUOTING)
 });
 
 /// Major versions with a manual that was read, oldest first.

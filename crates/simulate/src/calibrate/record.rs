@@ -5,7 +5,9 @@ use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_measurement::event::Event;
 use plimsoll_measurement::run::SCHEMA_VERSION;
 use plimsoll_measurement::units::format_significant;
-use plimsoll_measurement::{AbsentFigure, Basis, Figure, Gain, Repetition, RunRecord, Subject, Verdict};
+use plimsoll_measurement::{
+    AbsentFigure, Basis, Figure, Gain, LatencyHistogramData, Repetition, RunRecord, Subject, Verdict,
+};
 
 use super::counted::{CPU, Counted, DATA, ELSE, IoCount, LOG, SLOTS};
 use super::demand::Demand;
@@ -75,8 +77,12 @@ pub fn predicted(about: &About, telling: &Telling<'_>) -> Option<(Vec<Event>, Ru
         host: about.host.clone(),
         ..RunRecord::default()
     };
-    let repetitions: Vec<Repetition> =
-        replicated.replications.iter().zip('a'..='z').map(|(one, label)| repetition(sessions, one, label)).collect();
+    let repetitions: Vec<Repetition> = replicated
+        .replications
+        .iter()
+        .zip('a'..='z')
+        .map(|(one, label)| without_times(repetition(sessions, one, label)))
+        .collect();
     let results = figures(prediction, &replicated);
     let finished = RunRecord {
         ended_at: Some(about.ended_at.clone()),
@@ -160,6 +166,15 @@ const BESIDE: [(Read, bool); 2] = [
 
 /// Why there are no percentiles.
 const ALIKE: &str = "to the model all requests are alike, so it knows their mean and not how they spread";
+
+/// The same without the times of single requests, of which nothing is known.
+fn without_times(mut repetition: Repetition) -> Repetition {
+    repetition.requests.clear();
+    for phase in &mut repetition.phases {
+        phase.times = LatencyHistogramData::default();
+    }
+    repetition
+}
 
 fn figures(prediction: &Prediction, replicated: &Replicated) -> Vec<Figure> {
     let sets = replicated.replications.len() as u32;

@@ -128,6 +128,9 @@ fn what_data_files_did_between_looks_is_what_the_server_counted() {
     let [ios, mb] = all(&looks);
     println!("{read} pages by the statements, {ios:.2} reads of {mb:.2} MB by us");
     assert!(read > 20_000.0 && (mb * 128.0 / read - 1.0).abs() < 0.01, "{mb} {read}");
+    let log = look().rows.into_iter().find(|row| row.kind == "log").unwrap();
+    // It is written in pages.
+    assert!(log.writes > Some(0) && log.write_bytes >= log.writes.map(|writes| writes * 8192), "{log:?}");
     // From version 18 on a read may be one of several pages.
     let is_read = if version < 180_000 { (ios / read - 1.0).abs() < 0.01 } else { ios > 0.0 && ios < 1.01 * read };
     assert!(is_read, "{ios} {read}");
