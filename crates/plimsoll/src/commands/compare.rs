@@ -243,7 +243,10 @@ fn series_pairs(base: &RunRecord, other: &RunRecord) -> Vec<(Series, Series)> {
         let same = |b: &&Series| b.metric == a.metric && b.unit == a.unit;
         others.iter().find(same).cloned().map(|b| (a, b))
     };
-    series_of(base).into_iter().filter_map(partner).collect()
+    // A model does not know what a measured run has more of: that is no figure they share.
+    let is_predicted = [base, other].iter().any(|run| run.basis == Basis::Predicted);
+    let is_shared = |(a, b): &(Series, Series)| !is_predicted || !(a.values.is_empty() || b.values.is_empty());
+    series_of(base).into_iter().filter_map(partner).filter(is_shared).collect()
 }
 
 impl Row {
