@@ -66,9 +66,16 @@ impl Folder {
         let unnamed = path.join(UNNAMED);
         let mut lock = File::options().write(true).create_new(true).open(&unnamed)?;
         // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
-        lock.lock()?;
-        lock.write_all(Mark::new(&object(path, &held)?).to_string().as_bytes())?;
-        fs::rename(&unnamed, path.join(LOCK))?;
+        let mut mark = || -> io::Result<()> {
+            lock.lock()?;
+            lock.write_all(Mark::new(&object(path, &held)?).to_string().as_bytes())?;
+            fs::rename(&unnamed, path.join(LOCK))
+        };
+        if let Err(error) = mark() {
+            // Without its mark nobody would know it as ours.
+            let _ = fs::remove_file(&unnamed);
+            return Err(error);
+        }
         Ok((held, lock))
     }
 

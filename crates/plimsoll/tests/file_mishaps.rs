@@ -116,6 +116,8 @@ fn every_command_names_the_place_and_loses_nothing() {
     for (folder, code) in [(FULL, 7), (READ_ONLY, 5), (MISSING, 2), (PIPE, 2), (GARBAGE, 2)] {
         case(&["run", "probe", "--target", "lab:azure-sql-db/S0", "--quiet"], Some(folder), code, folder);
     }
+    let left: Vec<_> = fs::read_dir(&full.path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["fill"], "nothing of ours stays where there was no room for it");
     assert!(faults.is_empty(), "{} of {cases}:\n{}", faults.len(), faults.join("\n"));
     assert!(cases >= 60, "{cases}");
 }
