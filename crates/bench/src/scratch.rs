@@ -69,18 +69,26 @@ impl Scratch {
         let failed = |error: io::Error| temporary::failed("a folder", &error);
         // Links in the name would hide the programs that work in it.
         let real = fs::canonicalize(&parent).map_err(failed)?;
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(real).map_err(failed)?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(real).map_err(failed)?.keep();
+        Self::in_folder(&folder, programs).map_err(|error| {
+            // By its name alone: there may be no handle left to look into it.
+            let _ = fs::remove_file(folder.join(PROGRAMS));
+            let _ = fs::remove_dir(&folder);
+            failed(error)
+        })
+    }
+
+    fn in_folder(folder: &Path, programs: &[Program]) -> io::Result<Self> {
         let line = |program: &Program| format!("{} {}\n", program.name, if program.is_asked { "QUIT" } else { "KILL" });
-        fs::write(folder.path().join(PROGRAMS), programs.iter().map(line).collect::<String>()).map_err(failed)?;
-        let guard = guard(folder.path()).map_err(failed)?;
-        let folder = folder.keep();
+        fs::write(folder.join(PROGRAMS), programs.iter().map(line).collect::<String>())?;
+        let guard = guard(folder)?;
         // A root's server runs as another user, which must get through to its files.
         let mode = fs::Permissions::from_mode(if our_user() == Some(0) { 0o711 } else { 0o700 });
-        fs::set_permissions(&folder, mode.clone()).map_err(failed)?;
+        fs::set_permissions(folder, mode.clone())?;
         let inside = folder.join(INSIDE);
-        let folder = Folder::claim(folder).map_err(failed)?;
-        fs::create_dir(&inside).map_err(failed)?;
-        fs::set_permissions(inside, mode).map_err(failed)?;
+        let folder = Folder::claim(folder.to_owned())?;
+        fs::create_dir(&inside)?;
+        fs::set_permissions(inside, mode)?;
         Ok(Self { folder, guard })
     }
 

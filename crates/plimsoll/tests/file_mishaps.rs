@@ -131,3 +131,36 @@ fn what_standard_output_does_not_take_is_an_error() {
         said.failed(7, &["could not be written in full"]);
     }
 }
+
+/// With few files that may be open each step meets the end of them in its turn.
+#[test]
+fn what_stays_with_few_open_files_is_named() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("tmp")).unwrap();
+    let said = scene.say(&run("sqlite:data.db", "runs.db"));
+    assert_eq!(said.code, 0, "{said:#?}");
+    let move_it = "run import --target sqlite:data.db --short --quiet --allow-create-database --set sizes=1MiB";
+    let mut refused = 0;
+    for words in ["doctor sqlite:data.db", move_it] {
+        for most in 6..26 {
+            let line = format!("ulimit -n {most}; exec {} {words}", env!("CARGO_BIN_EXE_plimsoll"));
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]).current_dir(scene.path("."));
+            shell.env("TMPDIR", scene.path("tmp")).env("PLIMSOLL_STORE", scene.path("runs.db"));
+            let said = common::said(&shell.output().unwrap());
+            assert!(!said.err.contains("panicked"), "{most}: {said:#?}");
+            refused += u32::from(said.code != 0);
+            for folder in [".", "tmp"] {
+                for entry in fs::read_dir(scene.path(folder)).unwrap() {
+                    let name = entry.unwrap().file_name().into_string().unwrap();
+                    let place = name.strip_prefix("data.db.").unwrap_or(&name);
+                    let place = place.split('.').next().unwrap();
+                    let is_ours = place.starts_with("plimsoll");
+                    assert!(!is_ours || said.err.contains(place), "{words}, {most} files: {name}: {said:#?}");
+                }
+            }
+            scene.say(&["clean", "sqlite:data.db"]);
+        }
+    }
+    assert!(refused > 5, "{refused}");
+}

@@ -9,7 +9,9 @@ use plimsoll_bench::run::needs;
 use plimsoll_bench::run::place::{ANSWER_PATIENCE, give_back, remove_own};
 use plimsoll_bench::{Definition, Interrupt, definition};
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{Capability, ClaimMode, Database, Need, Result, WeakIsolation, Workspace, process};
+use plimsoll_engine::{
+    Capability, ClaimMode, Database, Error, Need, Result, WeakIsolation, Workspace, WorkspaceStatus, process,
+};
 use plimsoll_measurement::{Counter, exit, units};
 
 use super::self_test::self_test;
@@ -255,16 +257,29 @@ fn try_workspace(database: &dyn Database, interrupt: &Interrupt, clock: &dyn Clo
     let workspace = Workspace::run(&uuid::Uuid::now_v7().simple().to_string())?;
     let owed = format!("what was made at the target ({workspace}) is not removed; 'plimsoll clean' does it later");
     interrupt.owe(Some(owed));
-    let lease = database.claim(&workspace, ClaimMode::Exclusive)?;
-    let tried = try_session(database, &workspace, interrupt);
+    let (lease, tried) = match database.claim(&workspace, ClaimMode::Exclusive) {
+        Ok(lease) => (lease, try_session(database, &workspace, interrupt)),
+        // What it made before it failed may be there.
+        Err(error) => (None, Err(error)),
+    };
     let is_silent = interrupt.settle_silence(|| database.answers(ANSWER_PATIENCE));
     interrupt.shield();
     if let Some(lease) = lease {
         give_back(lease, is_silent);
     }
-    remove_own(database, &workspace, interrupt, clock)?;
-    interrupt.owe(None);
-    tried
+    let Err(kept) = remove_own(database, &workspace, interrupt, clock) else {
+        interrupt.owe(None);
+        return tried;
+    };
+    let is_there = |all: Vec<WorkspaceStatus>| all.iter().any(|status| status.workspace == workspace);
+    match tried {
+        Err(error) if database.workspaces().is_ok_and(|all| !is_there(all)) => Err(error),
+        tried => {
+            let error = tried.err().unwrap_or(kept);
+            let message = format!("{}; what was made at the target ({workspace}) may not be removed", error.message);
+            Err(Error { message, ..error }.hint("'plimsoll clean' with this target removes it"))
+        }
+    }
 }
 
 fn try_session(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<Tried> {
