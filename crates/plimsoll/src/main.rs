@@ -6,6 +6,7 @@ mod commands;
 mod engines;
 mod failure;
 mod intents;
+mod outlet;
 mod printer;
 mod progress;
 mod prompt;
@@ -35,6 +36,10 @@ fn main() -> ExitCode {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, &printer)));
     match outcome {
         Ok(Ok(_)) if printer.is_cut_off() => {
+            if let Some(code) = signals::signalled().map(|(_, signal)| signals::code(signal)) {
+                // Nobody read it, and somebody ended it.
+                return ExitCode::from(code);
+            }
             let failure = Failure::cut_off();
             printer.failure(&failure);
             ExitCode::from(failure.exit_code)

@@ -1,4 +1,4 @@
-//! The only place that writes to standard output and standard error. Results go to the one, everything else to the other.
+//! What the user reads. Results go to standard output, everything else to standard error.
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ use plimsoll_report::terminal::Style;
 
 use crate::args::{Arguments, Color};
 use crate::failure::Failure;
+use crate::outlet::{Outlet, Patience};
 
 /// Where results, remarks and errors go, and whether in colour.
 #[derive(Debug, Clone)]
@@ -25,6 +26,7 @@ pub struct Printer {
     pub style: Style,
     cut_off: Arc<AtomicBool>,
     color_errors: bool,
+    patience: Patience,
 }
 
 impl Printer {
@@ -50,7 +52,13 @@ impl Printer {
                 full: false,
             },
             color_errors: wanted(std::io::stderr().is_terminal()),
+            patience: Patience::default(),
         }
+    }
+
+    /// The same for who has other things to do than to wait for readers.
+    pub fn hurried(&self) -> Self {
+        Self { patience: Patience::Short, ..self.clone() }
     }
 
     /// True if progress can be drawn over itself.
@@ -71,15 +79,16 @@ impl Printer {
     }
 
     fn write(&self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
-        let is_ended = text.is_empty() || text.ends_with('\n');
-        let written =
-            stdout.write_all(text.as_bytes()).and_then(|()| if is_ended { Ok(()) } else { stdout.write_all(b"\n") });
-        if let Err(error) = written.and_then(|()| stdout.flush())
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        if let Err(error) = Outlet::Output.say(&format!("{text}{end}"), self.patience)
             && error.kind() != ErrorKind::BrokenPipe
         {
             self.cut_off.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn tell(&self, line: &str) {
+        let _ = Outlet::Errors.say(&format!("{line}\n"), self.patience);
     }
 
     /// True if a result could not be written in full.
@@ -90,23 +99,23 @@ impl Printer {
     /// A remark that isn't a result.
     pub fn remark(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", shown(text));
+            self.tell(&shown(text));
         }
     }
 
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: &str) {
         let label = if self.color_errors { "\u{1b}[33mwarning:\u{1b}[0m" } else { "warning:" };
-        let _ = writeln!(std::io::stderr(), "{label} {}", shown(text));
+        self.tell(&format!("{label} {}", shown(text)));
     }
 
     /// What the program, or one of several runs, failed with.
     pub fn failure(&self, failure: &Failure) {
         let label = if self.color_errors { "\u{1b}[31merror:\u{1b}[0m" } else { "error:" };
         // What was typed may be repeated in it, and may hold a password, or anything.
-        let _ = writeln!(std::io::stderr(), "{label} {}", shown(&mask_urls(&failure.message)));
+        self.tell(&format!("{label} {}", shown(&mask_urls(&failure.message))));
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(std::io::stderr(), "hint: {}", shown(hint));
+            self.tell(&format!("hint: {}", shown(hint)));
         }
     }
 

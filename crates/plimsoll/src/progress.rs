@@ -12,6 +12,7 @@ use plimsoll_measurement::event::{Activity, Event, Kind, Second};
 use plimsoll_measurement::{Metric, Point, Subject, units};
 use plimsoll_store::{RunStore, StoreError};
 
+use crate::outlet::Terminal;
 use crate::printer::Printer;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -30,8 +31,8 @@ impl Keeper for InStore {
 }
 
 /// Shows the progress of one run.
-pub struct Progress<'a> {
-    printer: &'a Printer,
+pub struct Progress {
+    printer: Printer,
     name: String,
     /// What is made: requests, or operations on a disk.
     made: &'static str,
@@ -41,11 +42,14 @@ pub struct Progress<'a> {
     last_line: Instant,
 }
 
-impl<'a> Progress<'a> {
+impl Progress {
     /// The progress of a run of this name.
-    pub fn new(printer: &'a Printer, name: String, subject: Subject) -> Self {
+    pub fn new(printer: &Printer, name: String, subject: Subject) -> Self {
         let bar = (!printer.quiet && Printer::is_interactive()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            let bar = ProgressBar::with_draw_target(
+                None,
+                ProgressDrawTarget::term_like_with_hz(Box::new(Terminal::default()), 10),
+            );
             bar.enable_steady_tick(Duration::from_millis(200));
             bar.set_style(style(SPINNER));
             bar.set_prefix(name.clone());
@@ -53,7 +57,7 @@ impl<'a> Progress<'a> {
         });
         let now = Instant::now();
         let made = if subject == Subject::Volume { "operations" } else { "requests" };
-        Self { printer, name, made, bar, activity: String::new(), began: now, last_line: now }
+        Self { printer: printer.clone(), name, made, bar, activity: String::new(), began: now, last_line: now }
     }
 
     /// Shows what is being done.
@@ -177,7 +181,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl Drop for Progress<'_> {
+impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

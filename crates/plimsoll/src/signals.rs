@@ -1,9 +1,9 @@
 //! Ctrl-C and termination: the first one stops the run, keeps what was measured and removes what was made, all of it in the time that a
 //! server is waited for. The second waits for nothing at the target any more, and the third ends the program wherever it is.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,12 @@ use crate::printer::Printer;
 /// time is left.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// So long a server is waited for in all, whatever is still to be done there: stopping, giving back, removing.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// So long a server is waited for in all, whatever is still to be done there: stopping, giving back, removing. And so long is waited for
+/// whoever does not read what is said then.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is measured is kept, and what is left is said, within so long after the second signal.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long is waited until words to the user have gone.
-const PATIENCE_WITH_READERS: Duration = Duration::from_millis(500);
 
 /// What is written beyond a limit of the shell on the size of files is an error from now on, as on a full disk, and no end.
 pub fn survive_large_files() {
@@ -37,6 +36,13 @@ pub fn survive_large_files() {
 
 /// True from [`listen`] on.
 static HEARD: AtomicBool = AtomicBool::new(false);
+/// When the first signal came, and its number.
+static SIGNALLED: OnceLock<(Instant, i32)> = OnceLock::new();
+
+/// When the first signal came that was listened for, and its number.
+pub fn signalled() -> Option<(Instant, i32)> {
+    SIGNALLED.get().copied()
+}
 
 /// True if signals are listened for, so that they do not end the program by themselves.
 pub fn are_heard() -> bool {
@@ -45,16 +51,20 @@ pub fn are_heard() -> bool {
 
 /// The exit code of a program that was interrupted; `None` if it wasn't.
 pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
-    interrupt.signal().map(|signal| if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED })
+    interrupt.signal().map(code)
 }
 
-/// After a signal, and once all is done: what is still to be said has so much time to be read, and then the program ends as the signal
-/// ends it.
+/// The exit code after this signal.
+pub const fn code(signal: i32) -> u8 {
+    if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED }
+}
+
+/// After a signal, and once all is done: what is still to be said has been given up by then, and the program ends as the signal ends it.
 pub fn leave_in_time(interrupt: &Interrupt) {
     if let Some(signal) = interrupt.signal() {
-        // Without a thread for it whoever reads nothing is waited for.
+        // Without a thread for it the end has no bound.
         let _ = start("leave", move || {
-            thread::sleep(PATIENCE);
+            thread::sleep(PATIENCE + GRACE);
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         });
     }
@@ -96,6 +106,8 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
     ours.thread_block().map_err(failed)?;
     let (stop, stopped) = channel::<()>();
     let (give_up, given_up) = channel::<i32>();
+    // Whoever reads nothing must not keep signals from being heard.
+    let printer = printer.hurried();
     let (of_cancels, of_time, of_end) = (interrupt.clone(), interrupt.clone(), (interrupt.clone(), printer.clone()));
     start("cancels", move || {
         if stopped.recv().is_ok() {
@@ -119,7 +131,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
             end(interrupt, printer, signal);
         }
     })?;
-    let (interrupt, printer) = (interrupt.clone(), printer.clone());
+    let interrupt = interrupt.clone();
     start("signals", move || {
         // If it can't be, signals wait, as they would for a disk.
         let _ = ours.thread_unblock();
@@ -129,19 +141,14 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                     end(&interrupt, &printer, signal);
                 }
                 let _ = give_up.send(signal);
-                tell(&printer, |printer| {
-                    printer.remark(
-                        "ending at once: what may stay at the target is named, and 'plimsoll clean' removes it",
-                    );
-                });
+                printer.remark("ending at once: what may stay at the target is named, and 'plimsoll clean' removes it");
                 continue;
             }
             let signal = if signal == SIGHUP { SIGTERM } else { signal };
+            let _ = SIGNALLED.set((Instant::now(), signal));
             interrupt.trigger(signal);
             let _ = (stop.send(()), stop_time.send(()));
-            tell(&printer, |printer| {
-                printer.remark("stopping, which may take some seconds (again to end at once)");
-            });
+            printer.remark("stopping, which may take some seconds (again to end at once)");
         }
     })
 }
@@ -151,18 +158,6 @@ fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
-}
-
-/// Says something without waiting long for whoever may not read it: a terminal that stands still, a pipe that is full.
-fn tell(printer: &Printer, say: impl FnOnce(&Printer) + Send + 'static) {
-    let (printer, (told, is_told)) = (printer.clone(), channel());
-    let teller = thread::Builder::new().name("words".to_owned()).spawn(move || {
-        say(&printer);
-        let _ = told.send(());
-    });
-    if teller.is_ok() {
-        let _ = is_told.recv_timeout(PATIENCE_WITH_READERS);
-    }
 }
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
@@ -190,7 +185,7 @@ fn wait(interrupt: &Interrupt) {
 /// Ends the program as the signal does by itself, and says before what may be left.
 fn end(interrupt: &Interrupt, printer: &Printer, signal: i32) {
     if let Some(owed) = interrupt.owed() {
-        tell(printer, move |printer| printer.warning(&owed));
+        printer.warning(&owed);
     }
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }

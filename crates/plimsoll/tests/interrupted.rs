@@ -5,8 +5,9 @@
 
 mod common;
 
+use std::fs;
 use std::io::{self, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -275,26 +276,22 @@ fn doctored(server: &Server) {
 
 /// Whether a program has a handler of its own for Ctrl-C (`proc_pid_status(5)`: a bit for each signal, from the first on).
 fn hears(child: &Child) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
     u64::from_str_radix(caught, 16).unwrap() & 1 << (Signal::INT.as_raw() - 1) != 0
 }
 
-/// Nobody reads what is said, and the pipe is full: signals count all the same.
-#[test]
-fn who_is_not_read_obeys() {
-    let scene = Scene::new();
+/// A pipe that takes nothing more, and its other end.
+fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
     let (reader, writer) = io::pipe().unwrap();
-    let full = vec![b'x'; 1 << 20];
     rustix::io::ioctl_fionbio(&writer, true).unwrap();
-    while (&writer).write(&full).is_ok() {}
+    while (&writer).write(&vec![b'x'; 1 << 20]).is_ok() {}
     rustix::io::ioctl_fionbio(&writer, false).unwrap();
-    let target = format!("sqlite:{}", scene.path("unread.db").display());
-    let mut command =
-        scene.command(&["run", "insert", "--target", &target, "--set", "duration=1h", "--repetitions", "1"]);
-    let mut child = command.stdout(writer.try_clone().unwrap()).stderr(writer).spawn().unwrap();
-    wait_until(|| hears(&child));
-    // One signal is enough.
+    (reader, writer)
+}
+
+/// The end of a program after one signal.
+fn obeyed(mut child: Child, name: &str) -> ExitStatus {
     interrupt(&child);
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() && begun.elapsed() < GENEROUS {
@@ -302,8 +299,44 @@ fn who_is_not_read_obeys() {
     }
     let ended = child.try_wait().unwrap();
     let _ = child.kill();
-    assert!(ended.is_some(), "it went on for {:?}", begun.elapsed());
-    drop(reader);
+    ended.unwrap_or_else(|| panic!("{name} went on for {:?}", begun.elapsed()))
+}
+
+/// Nobody reads what is said, and the pipe is full: signals count all the same.
+#[test]
+fn who_is_not_read_obeys() {
+    let scene = Scene::new();
+    let (_reader, writer) = full_pipe();
+    let target = format!("sqlite:{}", scene.path("unread.db").display());
+    let mut command =
+        scene.command(&["run", "insert", "--target", &target, "--set", "duration=1h", "--repetitions", "1"]);
+    let child = command.stdout(writer.try_clone().unwrap()).stderr(writer).spawn().unwrap();
+    wait_until(|| hears(&child));
+    obeyed(child, "run");
+}
+
+/// The same of a result that is on its way, of which a pager shows the beginning. What is to be removed then is.
+#[test]
+fn a_result_that_is_not_read_ends_with_a_signal() {
+    let scene = Scene::new();
+    let folder = scene.path("tmp");
+    fs::create_dir(&folder).unwrap();
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mi-layout.toml");
+    let short = ["--set", "duration=2s", "--set", "warm_up=1s", "--set", "replications=2"];
+    let run = ["run", "probe", "--short", "--set", "volume=64MiB", "--target", "lab:azure-sql-db/S2"];
+    for (words, kept) in [([&["simulate", scenario][..], &short].concat(), 5), (run.to_vec(), 6)] {
+        let (_reader, writer) = full_pipe();
+        let child = scene.command(&words).env("TMPDIR", &folder).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+        let complete = |runs: &Said| runs.json().iter().filter(|run| run["complete"] == true).count();
+        wait_until(|| {
+            Some(scene.say(&["runs", "--json"]))
+                .filter(|runs| runs.code == 0)
+                .is_some_and(|runs| complete(&runs) == kept)
+        });
+        let ended = obeyed(child, words[0]);
+        assert_eq!(ended.code(), Some(130), "{words:?}: {ended:?}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{words:?}");
+    }
 }
 
 #[test]
@@ -376,7 +409,7 @@ fn a_clean_up_without_end_is_ended_on_sqlite() {
         "name = \"endless\"\nsteps = [\"requests\"]\n[[request]]\nstatements = [\"SELECT 1\"]\n[cleanup]\n\
          statements = [\"{endless}\"]\n[parameters]\nsessions = 1\nduration = \"1s\"\n"
     );
-    std::fs::write(scene.path("endless.toml"), text).unwrap();
+    fs::write(scene.path("endless.toml"), text).unwrap();
     let target = scene.sqlite();
     let child = scene.spawn(&["run", "endless.toml", "--repetitions", "1", "--target", &target]);
     // It has begun once the repetition is kept as a whole.
@@ -423,7 +456,7 @@ fn a_signal_ends_the_wait_for_a_password() {
             assert!(count > 0, "{}", String::from_utf8_lossy(&text));
             text.extend_from_slice(&some[..count]);
         }
-        let pid: i32 = std::fs::read_to_string(scene.path("pid")).unwrap().trim().parse().unwrap();
+        let pid: i32 = fs::read_to_string(scene.path("pid")).unwrap().trim().parse().unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         io::Read::read_to_end(&mut shown, &mut text).unwrap();
         terminal.wait().unwrap();

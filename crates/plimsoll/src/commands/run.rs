@@ -20,6 +20,7 @@ use crate::args::Run;
 use crate::engines::{self, Opened};
 use crate::failure::Failure;
 use crate::intents::noted_in;
+use crate::outlet::{self, Patience};
 use crate::printer::Printer;
 use crate::progress::{InStore, Progress};
 use crate::settings::Settings;
@@ -117,15 +118,22 @@ pub fn execute_shown(
 ) -> RunRecord {
     let (feed, events) = feed();
     let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
-    std::thread::scope(|scope| {
-        let progress = Progress::new(printer, plan.definition.name.clone(), on.subject);
-        // Without a thread for it nothing is shown, and the run goes on.
-        let name = std::thread::Builder::new().name("progress".to_owned());
-        let _ = name.spawn_scoped(scope, || progress.follow(events));
-        let record = execute(plan, on, clock, interrupt, sinks);
-        signals::leave_in_time(interrupt);
-        record
-    })
+    let progress = Progress::new(printer, plan.definition.name.clone(), on.subject);
+    // Without a thread for it nothing is shown, and the run goes on.
+    let shown = outlet::told().ok().and_then(|(told, end)| {
+        let thread = std::thread::Builder::new().name("progress".to_owned());
+        let follow = move || {
+            progress.follow(events);
+            drop(end);
+        };
+        thread.spawn(follow).ok().map(|_| told)
+    });
+    let record = execute(plan, on, clock, interrupt, sinks);
+    signals::leave_in_time(interrupt);
+    if let Some(told) = shown {
+        told.wait(Patience::UntilSignal);
+    }
+    record
 }
 
 /// Shows a run: the record as one line of JSON, or a table.
