@@ -94,8 +94,8 @@ pub fn execute<'a>(
     };
     drop(pulse);
     if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
-        let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
-        record.warnings.push(format!("{later} ({error})"));
+        let later = if error.kind == ErrorKind::Safety { "" } else { "; 'plimsoll clean' does it later" };
+        record.warnings.push(format!("what the run made at the target could not be removed{later} ({error})"));
         let left = left_behind(&error, &record, plan);
         record.left_behind.get_or_insert(left);
     } else if record.left_behind.is_none() {

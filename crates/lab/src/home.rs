@@ -31,9 +31,9 @@ impl Home {
 }
 
 impl Drop for Home {
-    /// A run has removed what was its own. If something is left, somebody else may have put it there.
+    /// A run has removed what was its own, unless somebody moved the folder. If something else is left, somebody put it there.
     fn drop(&mut self) {
-        self.0.remove(|_, _| false);
+        self.0.remove(is_part);
     }
 }
 

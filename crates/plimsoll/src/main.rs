@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod engines;
 mod failure;
+mod heard;
 mod intents;
 mod outlet;
 mod printer;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, &printer)));
     match outcome {
         Ok(Ok(_)) if printer.is_cut_off() => {
-            if let Some(code) = signals::signalled().map(|(_, signal)| signals::code(signal)) {
+            if let Some(code) = heard::exit_code() {
                 // Nobody read it, and somebody ended it.
                 return ExitCode::from(code);
             }

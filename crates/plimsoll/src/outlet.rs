@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::TermLike;
 
-use crate::signals;
+use crate::heard;
 
 /// How often is looked whether there was a signal. Once nobody read, nothing is waited for longer than that.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -45,7 +45,7 @@ impl Outlet {
     /// # Errors
     /// If they could not be written, or nobody read them.
     pub fn say(self, words: &str, patience: Patience) -> io::Result<()> {
-        if !signals::are_heard() {
+        if !heard::listens() {
             // A signal ends the program by itself.
             return self.write(words);
         }
@@ -108,9 +108,8 @@ impl Told {
 }
 
 fn is_over(since: Instant, patience: Patience) -> bool {
-    let is_late =
-        signals::signalled().is_some_and(|(signalled, _)| signalled.max(since).elapsed() >= signals::PATIENCE);
-    UNREAD.load(Ordering::Relaxed) || is_late || (patience == Patience::Short && since.elapsed() >= SHORT)
+    let is_short = patience == Patience::Short && since.elapsed() >= SHORT;
+    UNREAD.load(Ordering::Relaxed) || heard::is_past_patience(since) || is_short
 }
 
 /// A terminal at the standard error, on which progress is drawn.

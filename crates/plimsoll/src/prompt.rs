@@ -14,7 +14,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use crate::signals;
+use crate::heard;
 
 /// How often a signal is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ struct HeldOff {
 impl HeldOff {
     fn new() -> Self {
         let held = Self { is_over: Arc::default(), came: Arc::default() };
-        let by_themselves = if signals::are_heard() { &[SIGQUIT][..] } else { &[SIGINT, SIGTERM, SIGHUP, SIGQUIT] };
+        let by_themselves = if heard::listens() { &[SIGQUIT][..] } else { &[SIGINT, SIGTERM, SIGHUP, SIGQUIT] };
         for signal in by_themselves {
             // What can't be held off ends the program at once.
             let _ = flag::register_conditional_default(*signal, Arc::clone(&held.is_over));
@@ -100,7 +100,7 @@ pub fn password(question: String, interrupt: &Interrupt, unknown: Error) -> Resu
 
 /// Ends the program as the signal does.
 fn stop<T>(interrupt: &Interrupt, signal: i32, unknown: Error) -> Result<T, Error> {
-    if signals::are_heard() && signal == SIGINT {
+    if heard::listens() && signal == SIGINT {
         interrupt.trigger(signal);
         interrupt.check()?;
     }

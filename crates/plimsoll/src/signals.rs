@@ -1,9 +1,9 @@
 //! Ctrl-C and termination: the first one stops the run, keeps what was measured and removes what was made, all of it in the time that a
 //! server is waited for. The second waits for nothing at the target any more, and the third ends the program wherever it is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+use crate::heard::{self, PATIENCE};
 use crate::printer::Printer;
 
 /// Statements are cancelled again in this rhythm, because one may start just after it was cancelled. So often it is also told how much
 /// time is left.
 const AGAIN: Duration = Duration::from_millis(200);
-
-/// So long a server is waited for in all, whatever is still to be done there: stopping, giving back, removing. And so long is waited for
-/// whoever does not read what is said then.
-pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is measured is kept, and what is left is said, within so long after the second signal.
 const GRACE: Duration = Duration::from_secs(2);
@@ -34,29 +31,9 @@ pub fn survive_large_files() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
-/// True from [`listen`] on.
-static HEARD: AtomicBool = AtomicBool::new(false);
-/// When the first signal came, and its number.
-static SIGNALLED: OnceLock<(Instant, i32)> = OnceLock::new();
-
-/// When the first signal came that was listened for, and its number.
-pub fn signalled() -> Option<(Instant, i32)> {
-    SIGNALLED.get().copied()
-}
-
-/// True if signals are listened for, so that they do not end the program by themselves.
-pub fn are_heard() -> bool {
-    HEARD.load(Ordering::SeqCst)
-}
-
 /// The exit code of a program that was interrupted; `None` if it wasn't.
 pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
-    interrupt.signal().map(code)
-}
-
-/// The exit code after this signal.
-pub const fn code(signal: i32) -> u8 {
-    if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED }
+    interrupt.signal().map(heard::code)
 }
 
 /// After a signal, and once all is done: what is still to be said has been given up by then, and the program ends as the signal ends it.
@@ -98,7 +75,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
             .code(exit::INCOMPLETE)
             .hint("see the limits of this shell: 'ulimit -a'")
     })?;
-    HEARD.store(true, Ordering::SeqCst);
+    heard::begin();
     // The system wakes the thread that began the program, if that may be woken for a signal, and one that waits for a disk that stands
     // still does not wake. So no thread may but one that waits for nothing else.
     let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
@@ -145,7 +122,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                 continue;
             }
             let signal = if signal == SIGHUP { SIGTERM } else { signal };
-            let _ = SIGNALLED.set((Instant::now(), signal));
+            heard::note(signal);
             interrupt.trigger(signal);
             let _ = (stop.send(()), stop_time.send(()));
             printer.remark("stopping, which may take some seconds (again to end at once)");

@@ -197,7 +197,7 @@ impl Ended {
         assert!(!place.is_empty() && record["left_behind"]["message"].to_string().contains(place), "{record}");
         let warning = said.err.lines().find(|line| line.starts_with("warning: what the run made")).unwrap_or_default();
         let target = server.target(0);
-        let command = format!("(run: plimsoll clean '{}://", target.split_once("://").unwrap().0);
+        let command = format!("run: plimsoll clean '{}://", target.split_once("://").unwrap().0);
         for words in [place, "was not removed", &command] {
             assert!(warning.contains(words), "'{words}' is missing: {said:#?}");
         }

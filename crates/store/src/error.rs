@@ -3,9 +3,10 @@
 use std::fs::{FileType, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use rustix::fs::Access;
 
 use crate::schema::APPLICATION_ID;
 
@@ -150,7 +151,15 @@ impl StoreError {
     }
 
     pub(crate) fn permission(path: &Path) -> Self {
-        Self::Permission(format!("no permission to read and write {}", path.display()))
+        let all = ["", "-wal", "-shm"].map(|end| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        });
+        let is_barred =
+            |path: &&PathBuf| path.exists() && rustix::fs::access(*path, Access::READ_OK | Access::WRITE_OK).is_err();
+        let barred = all.iter().find(is_barred).map_or(path, PathBuf::as_path);
+        Self::Permission(format!("no permission to read and write {}", barred.display()))
     }
 
     fn full(path: &Path) -> Self {

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+use rustix::fs::Access;
 
 use crate::header::{Open, file_at};
 use crate::schema::{self, Owner};
@@ -117,6 +118,7 @@ impl RunStore {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(&path))?;
         }
         drop(header::look(&path)?);
+        check_rights(&path)?;
         // SQLite would let everybody read it. One that is there keeps its rights.
         making::make_if_missing(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -165,7 +167,11 @@ impl RunStore {
         if !path.try_exists().map_err(StoreError::io(&path))? {
             return Err(StoreError::missing(&path, false));
         }
-        let opened = Opened::new(&path, Address::new(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+        let others = rustix::fs::access(&path, Access::WRITE_OK).is_err().then(|| Self::unchanging(&path));
+        let opened = match others.flatten() {
+            Some(opened) => opened,
+            None => Opened::new(&path, Address::new(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?,
+        };
         match opened.owner {
             Owner::Nobody => Err(StoreError::foreign(&path, 0)),
             Owner::Plimsoll(found) if found < schema::VERSION => Err(StoreError::older(&path, found, schema::VERSION)),
@@ -175,6 +181,7 @@ impl RunStore {
 
     /// A store that is there, if we may write to it and its folder.
     fn to_be_written(path: &Path) -> Result<Opened, StoreError> {
+        check_rights(path)?;
         let opened = Opened::new(path, Address::new(path, OpenFlags::SQLITE_OPEN_READ_WRITE))?;
         let is_readonly = opened.connection.is_readonly(MAIN_DB).map_err(StoreError::sqlite(path))?;
         if is_readonly { Err(StoreError::permission(path)) } else { Ok(opened) }
@@ -372,6 +379,15 @@ impl RunStore {
             }
             all.extend(page);
         }
+    }
+}
+
+/// An error if a file that is there may not be written: for SQLite it is enough to open it to lay files of ours beside it, which would
+/// lock its owner out.
+fn check_rights(path: &Path) -> Result<(), StoreError> {
+    match rustix::fs::access(path, Access::WRITE_OK) {
+        Err(error) if error != rustix::io::Errno::NOENT => Err(StoreError::permission(path)),
+        _ => Ok(()),
     }
 }
 

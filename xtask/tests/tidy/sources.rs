@@ -15,6 +15,8 @@ const MAY_USE_REAL_TIME: &[(&str, &str)] = &[
     ("xtask/", "runs real programs; not part of the product"),
     ("crates/plimsoll/src/progress.rs", "shows a person how fast things go; nothing measured depends on it"),
     ("crates/plimsoll/src/signals.rs", "signals come from the real world"),
+    ("crates/plimsoll/src/heard.rs", "signals come from the real world"),
+    ("crates/plimsoll/src/outlet.rs", "so do readers"),
     ("crates/plimsoll/src/commands/report.rs", "dates the report"),
     ("crates/plimsoll/tests/", "waits for real processes"),
     ("crates/engines/postgres/tests/", "waits for real servers"),

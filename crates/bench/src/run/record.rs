@@ -92,8 +92,13 @@ pub(super) fn left_behind(error: &Error, record: &RunRecord, plan: &Plan<'_>) ->
         kind: error.kind.name().to_owned(),
         message: format!("what the run made at the target{place} was not removed: {}", error.message),
         hint: Some(match error.kind {
-            ErrorKind::Safety => format!("drop or move that first; then {}", remedy(&record.target)),
-            _ => remedy(&record.target),
+            ErrorKind::Safety => {
+                format!(
+                    "see to that first, where something has to be dropped or moved; then {}",
+                    remedy(&record.target)
+                )
+            }
+            _ => after(error.hint.as_deref(), &record.target),
         }),
         exit_code: if error.kind == ErrorKind::Permission { exit::NO_PERMISSION } else { exit::INCOMPLETE },
     }
@@ -104,10 +109,7 @@ pub(super) fn left_here(error: &Error, record: &RunRecord) -> RunFailure {
     RunFailure {
         kind: error.kind.name().to_owned(),
         message: error.message.clone(),
-        hint: Some(match &error.hint {
-            Some(hint) => format!("{hint}; then {}", remedy(&record.target)),
-            None => remedy(&record.target),
-        }),
+        hint: Some(after(error.hint.as_deref(), &record.target)),
         exit_code: exit::INCOMPLETE,
     }
 }
@@ -120,6 +122,11 @@ pub(super) fn may_stay(place: &Workspace, target: &str, plan: &Plan<'_>) -> Stri
 /// A word as a shell reads it, whatever is in it.
 pub fn in_shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// What to do first, if there is something, and then the command that removes what stays.
+fn after(hint: Option<&str>, target: &str) -> String {
+    hint.map_or_else(|| remedy(target), |hint| format!("{hint}; then {}", remedy(target)))
 }
 
 fn remedy(target: &str) -> String {

@@ -68,6 +68,8 @@ pub fn too_slow(address: &str, seconds: u64) -> Error {
 
 /// The connection is gone.
 pub fn lost(address: &str, cause: &str) -> Error {
+    // What the library of TLS says then is for programmers.
+    let cause = if cause.contains("close_notify") { "the server closed it" } else { cause };
     Error::new(ErrorKind::Lost, format!("the connection to {address} was lost: {cause}")).hint(AFTER_LOSS)
 }
 

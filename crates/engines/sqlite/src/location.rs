@@ -20,6 +20,9 @@ pub(super) const SHARED: &str = "-shm";
 pub(super) const JOURNAL: &str = "-journal";
 const COMPANIONS: [&str; 3] = [WAL, SHARED, JOURNAL];
 
+/// File systems take 255 bytes for a name, and `.plimsoll_copy_` with a run, a letter and `.db-journal` comes behind ours.
+const LONGEST_NAME: usize = 255 - 59;
+
 /// The folder and the name that our files start with.
 #[derive(Debug, Clone)]
 pub(super) struct Location {
@@ -40,6 +43,11 @@ impl Location {
         let no_file =
             || Error::new(ErrorKind::Usage, format!("{} names no file", path.display())).hint("write sqlite:PATH");
         let name = path.file_name().ok_or_else(no_file)?.to_owned();
+        if name.len() > LONGEST_NAME {
+            let message =
+                format!("the name of the file has {} bytes, and files beside it have longer ones", name.len());
+            return Err(Error::new(ErrorKind::Usage, message).hint(format!("name one of at most {LONGEST_NAME} bytes")));
+        }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

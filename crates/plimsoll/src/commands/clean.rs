@@ -121,7 +121,7 @@ fn clean_folder(folder: &Path, options: &Clean, printer: &Printer) -> Result<u8,
 fn settle(database: &dyn Database, status: &WorkspaceStatus, options: &Clean, printer: &Printer) -> Result<(), Error> {
     let workspace = &status.workspace;
     if status.leased {
-        printer.remark(&format!("{workspace} is in use by another run"));
+        printer.remark(&format!("{workspace} is in use by another run or clean"));
     } else if workspace.kind() == WorkspaceKind::Data && !options.data {
         printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
     } else if options.dry_run {

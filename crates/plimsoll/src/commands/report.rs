@@ -127,7 +127,10 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
 /// Where links lead. What is not there is made where it is named.
 fn resolved(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().or_else(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(path.to_owned()),
+        std::io::ErrorKind::NotFound => match path.read_link() {
+            Ok(next) => resolved(&path.parent().unwrap_or(Path::new("")).join(next)),
+            Err(_) => Ok(path.to_owned()),
+        },
         _ => Err(Failure::writing(path, &error)),
     })
 }
