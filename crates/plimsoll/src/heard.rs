@@ -13,6 +13,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 static LISTENS: AtomicBool = AtomicBool::new(false);
 static FIRST: OnceLock<(Instant, i32)> = OnceLock::new();
+static AGAIN: AtomicBool = AtomicBool::new(false);
 
 /// From now on signals do not end the program by themselves.
 pub fn begin() {
@@ -24,14 +25,16 @@ pub fn listens() -> bool {
     LISTENS.load(Ordering::SeqCst)
 }
 
-/// Notes a signal. The first one counts.
+/// Notes a signal. The first one counts, and after another one nobody is waited for.
 pub fn note(signal: i32) {
-    let _ = FIRST.set((Instant::now(), signal));
+    if FIRST.set((Instant::now(), signal)).is_err() {
+        AGAIN.store(true, Ordering::SeqCst);
+    }
 }
 
-/// True if the first signal came, and this began, so long ago that readers are not waited for any more.
+/// True if the first signal came, and this began, so long ago that readers are not waited for any more, or if there was another signal.
 pub fn is_past_patience(since: Instant) -> bool {
-    FIRST.get().is_some_and(|(at, _)| at.max(&since).elapsed() >= PATIENCE)
+    AGAIN.load(Ordering::SeqCst) || FIRST.get().is_some_and(|(at, _)| at.max(&since).elapsed() >= PATIENCE)
 }
 
 /// The exit code by the first signal; `None` if there was none.

@@ -117,6 +117,7 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                 if before > 1 {
                     end(&interrupt, &printer, signal);
                 }
+                heard::note(signal);
                 let _ = give_up.send(signal);
                 printer.remark("ending at once: what may stay at the target is named, and 'plimsoll clean' removes it");
                 continue;
