@@ -56,7 +56,9 @@ pub fn run(keep: &mut Keep<'_>, conditions: &Conditions<'_>, plan: &CellPlan, nu
     let begin = clock.now().after(LEAD + LEAD_OF_A_THREAD * threads as u32);
     let from = begin.after(plan.warm_up);
     let moments = Moments { repetition_start: keep.repetition_start, begin, from, end: from.after(plan.duration) };
-    members.iter_mut().zip(number..).for_each(|(member, number)| member.begins(moments, conditions.seed ^ number));
+    // A repetition that met the same arrivals once more would say nothing of their spread.
+    let seed = conditions.seed ^ keep.number() << 32;
+    members.iter_mut().zip(number..).for_each(|(member, number)| member.begins(moments, seed ^ number));
     let starts: Vec<_> = members.iter_mut().map(|member| std::mem::take(&mut member.starts)).collect();
     let shared: Vec<Shared<'_>> = members.iter().map(|member| member.shared(clock.as_ref(), moments)).collect();
     let mut jobs = Vec::with_capacity(threads);
