@@ -87,6 +87,8 @@ fn rounds_go_on_until_the_rate_is_steady() {
     let few = steady("steady=5");
     let warned = few["warnings"].to_string();
     assert!(warned.contains("was not steady after 5 rounds: the last ones made 3000, 3000, 3000,"), "{warned}");
+    let too_few = ["disk", "lab:aws-ebs/gp2?size_gib=100", "--set", "steady=3"];
+    scene.say(&too_few).failed(2, &["five rounds in a row make it steady"]);
 }
 
 /// A device whose operations take so long and that makes so many a second needs their product under way (Little's law).

@@ -180,7 +180,7 @@ fn starts<'a>(conditions: &Conditions<'a>, plan: &CellPlan, part: (u64, u64), pl
 pub fn misaligned(block_bytes: u64, alignment: u64) -> Error {
     let plural = if block_bytes == 1 { "" } else { "s" };
     let message = format!(
-        "blocks of {block_bytes} byte{plural} can't pass the page cache (O_DIRECT): the file system takes multiples of {alignment}"
+        "blocks of {block_bytes} byte{plural} can't pass the page cache (O_DIRECT), which takes multiples of {alignment}"
     );
     Error::new(ErrorKind::Usage, message)
         .hint("choose another block, or measure through the page cache with --buffered")
