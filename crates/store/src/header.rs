@@ -17,6 +17,9 @@ use crate::schema::APPLICATION_ID;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Where the header has the application id.
 const APPLICATION_ID_AT: usize = 68;
+/// Where it has the number of its changes, and of its pages.
+const CHANGES_AT: usize = 24;
+const PAGES_AT: usize = 28;
 /// First bytes of a journal that is to be played back, and where it has the pages that the file had before. Source: the same, section 3.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 const PAGES_BEFORE_AT: usize = 16;
@@ -163,7 +166,7 @@ fn id(header: &[u8]) -> i32 {
 }
 
 /// Whether a write-ahead log can be that of a store with this header: it is empty, or it has pages of the same size, and where the first
-/// page is in it, that page says that it is ours.
+/// page is in it, that page says that it is ours and was written after the one that the store has, or before it without a gap.
 fn log_is_of(path: &Path, header: &[u8; 100]) -> Result<bool, StoreError> {
     let mut start = [0; LOG_HEADER_BYTES];
     match beginning(path, &mut start)? {
@@ -186,14 +189,28 @@ fn log_is_of(path: &Path, header: &[u8; 100]) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let mut frame = vec![0; FRAME_HEADER_BYTES + page_bytes as usize];
+    let number_in = |bytes: &[u8], from: usize| u32::from_be_bytes(std::array::from_fn(|at| bytes[from + at]));
+    let mut writes: Option<(u32, u32)> = None;
+    let mut has_size = true;
     while log.read_exact(&mut frame).is_ok() {
         let is_first = frame[..4] == [0, 0, 0, 1];
         let is_of_this_log = frame[8..16] == start[16..24];
-        if is_first && is_of_this_log && id(&frame[FRAME_HEADER_BYTES..]) != APPLICATION_ID {
-            return Ok(false);
+        if is_first && is_of_this_log {
+            let page = &frame[FRAME_HEADER_BYTES..];
+            if id(page) != APPLICATION_ID {
+                return Ok(false);
+            }
+            let changes = number_in(page, CHANGES_AT);
+            writes = Some((writes.map_or(changes, |(first, _)| first), changes));
         }
+        // At the end of a change it says how many pages there are; a file that grows has another first page.
+        let pages = number_in(&frame, 4);
+        has_size &= !is_of_this_log || pages == 0 || pages == number_in(header, PAGES_AT);
     }
-    Ok(true)
+    // A log goes on from what the file had when it began, and the file has nothing that was not in its log. The first page counts its changes,
+    // at most one for each time that it is written.
+    let own = number_in(header, CHANGES_AT);
+    Ok(writes.map_or(has_size, |(first, last)| first <= own.saturating_add(1) && own <= last))
 }
 
 /// The first bytes of a file, as many as there are; none of one that is not there.

@@ -255,6 +255,41 @@ fn a_store_with_two_names_is_refused() {
     assert!(said.contains("has several names"), "{said}");
 }
 
+/// Whoever puts another store in the place of one that was killed, or a copy of an earlier or later day, leaves the log of that one beside it.
+#[test]
+fn a_store_with_the_log_of_another_store_or_time_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = |path: &Path, number: u32| {
+        keep(&RunStore::open(path).unwrap(), &finished(&format!("run-{number}"))).unwrap();
+    };
+    run(&at("x.db"), 0);
+    fs::copy(at("x.db"), at("early.db")).unwrap();
+    for number in 1..30 {
+        run(&at("x.db"), number);
+    }
+    let logged = |name: &str| {
+        let store = RunStore::open(at(name)).unwrap();
+        keep(&store, &finished("told")).unwrap();
+        let [file, log] = ["", "-wal"].map(|end| fs::read(at(&format!("{name}{end}"))).unwrap());
+        (file, log)
+    };
+    let (late, late_log) = logged("x.db");
+    let (early, early_log) = logged("early.db");
+    for (file, log, is_own) in
+        [(&late, &late_log, true), (&early, &early_log, true), (&late, &early_log, false), (&early, &late_log, false)]
+    {
+        let other = tempfile::tempdir().unwrap();
+        let path = other.path().join("x.db");
+        fs::write(&path, file).unwrap();
+        fs::write(other.path().join("x.db-wal"), log).unwrap();
+        match RunStore::open(&path) {
+            Ok(store) => assert!(is_own && store.record("told").unwrap() == finished("told")),
+            Err(error) => assert!(!is_own && error.to_string().contains("x.db-wal is of another database"), "{error}"),
+        }
+    }
+}
+
 /// The log of a store that was killed, with runs that are nowhere else, is its own.
 #[test]
 fn the_log_of_a_killed_store_is_read() {

@@ -207,7 +207,9 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     let limit: Vec<String> = limit.into_iter().flatten().collect();
     let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), all.join(", "));
     if classes.iter().any(|(_, _, high)| *high > BURST_PERCENT) {
-        sentence.push_str(" What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here.");
+        sentence.push_str(
+            " What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here.",
+        );
     }
     if let Some(bytes) = limits.io_bytes.filter(|_| rows.iter().any(|row| row.pieces(&limits) > 1)) {
         let cut = format!(" I/Os of more than {} count as several.", format_bytes(bytes));
