@@ -164,3 +164,17 @@ fn what_stays_with_few_open_files_is_named() {
     }
     assert!(refused > 5, "{refused}");
 }
+
+/// Somebody empties the store's log while a run is kept: "kept" is said of what the store gives back, and of nothing else.
+#[test]
+fn a_run_that_the_store_lost_is_not_called_kept() {
+    let scene = Scene::new();
+    let long = ["--set", "duration=3s", "--repetitions", "2"];
+    let child = scene.spawn(&[&["run", "insert", "--target", "sqlite:data.db", "--short"][..], &long].concat());
+    let log = scene.path("runs.db-wal");
+    common::wait_until(|| fs::metadata(&log).is_ok_and(|there| there.len() > 50_000));
+    fs::write(&log, "").unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    let is_there = scene.say(&["show", "latest"]).code == 0;
+    assert!(is_there || (said.code == 7 && !said.err.contains("kept as run")), "{said:#?}");
+}

@@ -33,7 +33,7 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
             printer.remark(&format!("removed {folders} folders of killed runs from this machine's temporary files"));
         }
         for folder in temporary::left("plimsoll-") {
-            let reason = "a killed run made it, and it holds something that is not ours";
+            let reason = "an earlier run made it, and it holds something that is not ours";
             printer.remark(&format!("left alone {}: {reason}", folder.display()));
         }
     }

@@ -10,8 +10,8 @@ use plimsoll_bench::step::LevelWords;
 use plimsoll_bench::step::kind::Consent;
 use plimsoll_bench::{Definition, Interrupt, On, Parameters, Sinks, definition, execute, feed};
 use plimsoll_clock::Clock;
-use plimsoll_engine::{Cold, Target, files};
-use plimsoll_measurement::{Host, RunRecord, exit, units};
+use plimsoll_engine::{Cold, ErrorKind, Target, files};
+use plimsoll_measurement::{Host, RunFailure, RunRecord, exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::RunStore;
 
@@ -128,12 +128,26 @@ pub fn execute_shown(
         };
         thread.spawn(follow).ok().map(|_| told)
     });
-    let record = execute(plan, on, clock, interrupt, sinks);
+    let mut record = execute(plan, on, clock, interrupt, sinks);
+    if record.error.is_none() {
+        record.error = lost(store, &record.run_id);
+    }
     signals::leave_in_time(interrupt);
     if let Some(told) = shown {
         told.wait(Patience::UntilSignal);
     }
     record
+}
+
+/// What is to be said of a run that was kept and can't be read from the store.
+fn lost(store: &RunStore, run_id: &str) -> Option<RunFailure> {
+    let error = store.record(run_id).err()?;
+    Some(RunFailure {
+        kind: ErrorKind::Store.name().to_owned(),
+        message: format!("the run was measured, and the store does not give it back: {}", Failure::from(error).message),
+        hint: Some("see who changed the store's files meanwhile; then name another store with --store FILE".to_owned()),
+        exit_code: exit::INCOMPLETE,
+    })
 }
 
 /// Shows a run: the record as one line of JSON, or a table.
