@@ -1,0 +1,113 @@
+//! Whether counters of two reads can be compared at all. This is found before anything is subtracted.
+
+use crate::known::Read;
+use crate::slot::Reason;
+use crate::snapshot::{Edge, Snapshot};
+
+/// A server that says its uptime says a start that differs by as much from read to read.
+const STAMP_TOLERANCE_US: u64 = 2_000_000;
+/// So far the server's clock and ours may be apart at the ends of an interval, by the network and by slow answers.
+const CLOCK_TOLERANCE_US: u64 = 1_000_000;
+/// And by so much of the interval, as clocks that run at different speeds are.
+const CLOCK_TOLERANCE_PARTS: u64 = 100;
+
+/// How the counters of a read go on from those of the read before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// They are the same counters.
+    Same,
+    /// They began at zero after the read before.
+    Zero,
+    /// Nobody can say.
+    Unknown,
+}
+
+/// The time between two reads that ended at these moments, by the server's clock and by ours; and by how much the server's was set
+/// meanwhile. Ours is used where the server's was set.
+pub(crate) fn interval(from: (i64, Option<u64>), to: (i64, Option<u64>)) -> (Option<u64>, Option<i64>) {
+    let by_server = to.0.saturating_sub(from.0);
+    let by_us = to.1.zip(from.1).and_then(|(to, from)| to.checked_sub(from)).filter(|us| *us > 0);
+    let Some(by_us) = by_us else { return (u64::try_from(by_server).ok().filter(|us| *us > 0), None) };
+    let step = by_server.saturating_sub_unsigned(by_us);
+    if step.unsigned_abs() > CLOCK_TOLERANCE_US + by_us / CLOCK_TOLERANCE_PARTS {
+        (Some(by_us), Some(step))
+    } else {
+        (u64::try_from(by_server).ok().filter(|us| *us > 0).or(Some(by_us)), None)
+    }
+}
+
+/// Whether two stamps say the same. One that is derived from the clock moves with it.
+fn is_same(old: i64, new: i64, step: Option<i64>) -> bool {
+    let apart = new.saturating_sub(old);
+    apart.unsigned_abs() <= STAMP_TOLERANCE_US
+        || step.is_some_and(|step| apart.saturating_sub(step).unsigned_abs() <= STAMP_TOLERANCE_US)
+}
+
+/// What happened to the server between two edges. Stamps that are missing on a side say nothing.
+fn event(before: &Edge, after: &Edge, step: Option<i64>) -> Option<Reason> {
+    let (old, new) = (&before.server, &after.server);
+    let is_reset = before.reset_us.zip(after.reset_us).is_some_and(|(old, new)| !is_same(old, new, step));
+    if old.identity != new.identity {
+        Some(Reason::Failover)
+    } else if old.version != new.version {
+        Some(Reason::Upgrade)
+    } else if !is_same(old.started_us, new.started_us, step) {
+        Some(Reason::Restart)
+    } else {
+        is_reset.then_some(Reason::Reset)
+    }
+}
+
+/// Whether the server was another one at the end of a read than at its beginning.
+pub(crate) fn is_torn(snapshot: &Snapshot) -> bool {
+    event(&snapshot.start, &snapshot.end, None).is_some()
+}
+
+/// What happened since the read before, and how counters go on. `latest_us` is the latest moment by the server's clock at which a read
+/// ended: only a stamp after it is certain to be news, even if the clock was set back.
+pub(crate) fn between(
+    last: &Read,
+    snapshot: &Snapshot,
+    latest_us: i64,
+    step: Option<i64>,
+) -> (Option<Reason>, Beginning) {
+    let Some(event) = event(&last.end, &snapshot.start, step) else { return (None, Beginning::Same) };
+    let stamps = last.end.reset_us.zip(snapshot.start.reset_us);
+    let beginning = match event {
+        // Another server has another clock, too.
+        Reason::Failover => Beginning::Unknown,
+        // The same stamp on counters that go on proves that they outlived the server.
+        Reason::Restart if stamps.is_some_and(|(old, new)| is_same(old, new, step)) => Beginning::Same,
+        _ if snapshot.start.reset_us.is_some_and(|reset| reset > latest_us && reset <= snapshot.end.clock_us) => {
+            Beginning::Zero
+        }
+        _ => Beginning::Unknown,
+    };
+    (Some(event), beginning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000;
+
+    #[test]
+    fn a_clock_that_was_set_is_found_by_ours() {
+        let of = |from: i64, to: i64, ours: u64| interval((from * S, Some(7)), (to * S, Some(7 + ours * 1_000_000)));
+        assert_eq!(of(100, 160, 60), (Some(60_000_000), None));
+        assert_eq!(of(100, 40, 60), (Some(60_000_000), Some(-120 * S)));
+        assert_eq!(of(100, 3760, 60), (Some(60_000_000), Some(3600 * S)));
+        assert_eq!(of(100, 161, 60), (Some(61_000_000), None), "slow answers are no step");
+        // Ours began anew with our process.
+        assert_eq!(interval((100, Some(900)), (40, Some(5))), (None, None));
+        assert_eq!(interval((100, None), (160, None)), (Some(60), None));
+    }
+
+    #[test]
+    fn a_start_that_is_derived_from_the_clock_moves_with_it() {
+        assert!(is_same(10 * S, 11 * S, None) && !is_same(10 * S, 13 * S, None));
+        assert!(is_same(10 * S, 3611 * S, Some(3600 * S)));
+        assert!(is_same(10 * S, 10 * S, Some(3600 * S)), "one that is stored does not");
+    }
+}
