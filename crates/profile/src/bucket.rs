@@ -25,8 +25,16 @@ pub struct Sum {
     pub longest_us: Option<u64>,
 }
 
-/// What is summed apart: a query, and its plan where the server says it.
-pub type Key = (Item, Option<Plan>);
+/// What is summed apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// Whether callers' sums have the same work once more. It is listed and never added to them.
+    pub is_nested: bool,
+    /// The query.
+    pub item: Item,
+    /// Its plan, where the server says it.
+    pub plan: Option<Plan>,
+}
 
 /// The sum of what is not listed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -53,9 +61,12 @@ pub struct Bucket {
     /// The server's total. `None` if it is not known for a part.
     pub total_us: Option<u64>,
     /// By query and plan.
+    #[serde(with = "listed")]
     pub sums: BTreeMap<Key, Sum>,
     /// The rest, exactly.
     pub other: Option<Other>,
+    /// The rest of what callers' sums have once more.
+    pub other_nested: Option<Other>,
 }
 
 impl Sum {
@@ -73,6 +84,14 @@ impl Sum {
     }
 }
 
+/// Both rests together.
+fn with_more(all: Option<Other>, more: Option<Other>) -> Option<Other> {
+    match (all, more) {
+        (Some(all), Some(more)) => Some(Other { sums: all.sums + more.sums, sum: all.sum.plus(&more.sum) }),
+        (all, more) => all.or(more),
+    }
+}
+
 /// Adds where there may be nothing yet.
 fn add<K: Ord>(sums: &mut BTreeMap<K, Sum>, key: K, sum: &Sum) {
     sums.entry(key).and_modify(|all| *all = all.plus(sum)).or_insert(*sum);
@@ -83,7 +102,8 @@ impl Bucket {
     pub fn of(slot: &Slot, start_us: i64, length_us: u64) -> Self {
         let mut sums = BTreeMap::new();
         for delta in &slot.deltas {
-            add(&mut sums, (delta.item, delta.plan), &Sum::of(delta));
+            let &Delta { is_nested, item, plan, .. } = delta;
+            add(&mut sums, Key { is_nested, item, plan }, &Sum::of(delta));
         }
         Self {
             start_us,
@@ -94,6 +114,7 @@ impl Bucket {
             total_us: slot.coverage.total_us,
             sums,
             other: None,
+            other_nested: None,
         }
     }
 
@@ -104,8 +125,9 @@ impl Bucket {
 
     /// The sum of a measure over everything, listed or not. `None` if it is unknown for a part.
     pub fn sum(&self, measure: Measure) -> Option<u64> {
-        let all = self.sums.values().chain(self.other.iter().map(|other| &other.sum));
-        all.map(|sum| sum.values.get(measure)).try_fold(0_u64, |sum, value| Some(sum.saturating_add(value?)))
+        let listed = self.sums.iter().filter(|(key, _)| !key.is_nested).map(|(_, sum)| sum);
+        let mut all = listed.chain(self.other.iter().map(|other| &other.sum));
+        all.try_fold(0_u64, |total, sum| Some(total.saturating_add(sum.values.get(measure)?)))
     }
 
     /// Lists only those that are among the `top` of some measure, and adds the others up.
@@ -118,18 +140,14 @@ impl Bucket {
             ranked.sort_by_key(|(value, key)| (std::cmp::Reverse(*value), *key));
             listed.extend(ranked.into_iter().take(top).map(|(_, key)| key));
         }
-        let (kept, rest) = std::mem::take(&mut self.sums).into_iter().partition(|(key, _)| listed.contains(key));
-        self.sums = kept;
-        for sum in BTreeMap::into_values(rest) {
-            self.add_other(&Other { sums: 1, sum });
+        for (key, sum) in std::mem::take(&mut self.sums) {
+            if listed.contains(&key) {
+                self.sums.insert(key, sum);
+            } else {
+                let other = if key.is_nested { &mut self.other_nested } else { &mut self.other };
+                *other = with_more(*other, Some(Other { sums: 1, sum }));
+            }
         }
-    }
-
-    fn add_other(&mut self, more: &Other) {
-        self.other = Some(match self.other {
-            Some(all) => Other { sums: all.sums + more.sums, sum: all.sum.plus(&more.sum) },
-            None => *more,
-        });
     }
 
     fn add(&mut self, finer: &Self) {
@@ -140,9 +158,8 @@ impl Bucket {
         for (key, sum) in &finer.sums {
             add(&mut self.sums, *key, sum);
         }
-        if let Some(other) = &finer.other {
-            self.add_other(other);
-        }
+        self.other = with_more(self.other, finer.other);
+        self.other_nested = with_more(self.other_nested, finer.other_nested);
     }
 }
 
@@ -167,14 +184,33 @@ fn rolled_up(start_us: i64, length_us: u64, parts: &[&Bucket], top: usize) -> Bu
         total_us: Some(0),
         sums: BTreeMap::new(),
         other: None,
+        other_nested: None,
     };
     for part in parts {
         all.add(part);
     }
-    let cut: Vec<&&Bucket> = parts.iter().filter(|part| part.other.is_some()).collect();
     for (key, sum) in &mut all.sums {
-        sum.status |= Status::LOWER_BOUND.when(cut.iter().any(|part| !part.sums.contains_key(key)));
+        let is_cut = |part: &&&Bucket| if key.is_nested { part.other_nested.is_some() } else { part.other.is_some() };
+        let is_less = parts.iter().filter(is_cut).any(|part| !part.sums.contains_key(key));
+        sum.status |= Status::LOWER_BOUND.when(is_less);
     }
     all.cut(top);
     all
+}
+
+/// A map whose keys are no texts, as a list of pairs.
+mod listed {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Key, Sum};
+
+    pub fn serialize<S: Serializer>(sums: &BTreeMap<Key, Sum>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(sums)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<BTreeMap<Key, Sum>, D::Error> {
+        Ok(Vec::<(Key, Sum)>::deserialize(deserializer)?.into_iter().collect())
+    }
 }

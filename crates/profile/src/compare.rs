@@ -45,6 +45,8 @@ pub enum Kind {
 pub struct Change {
     /// The query.
     pub item: Item,
+    /// Whether its callers have the same work once more.
+    pub is_nested: bool,
     /// Whether it is in both ranges.
     pub kind: Kind,
     /// In the first range. `None` if the measure is not known for a part of it.
@@ -121,12 +123,12 @@ fn range(buckets: &[Bucket], measure: Measure) -> Range {
     }
 }
 
-fn by_item(buckets: &[Bucket]) -> BTreeMap<Item, OfItem> {
-    let mut items: BTreeMap<Item, OfItem> = BTreeMap::new();
-    for ((item, plan), sum) in buckets.iter().flat_map(|bucket| &bucket.sums) {
-        let of_item = items.entry(*item).or_default();
+fn by_item(buckets: &[Bucket]) -> BTreeMap<(Item, bool), OfItem> {
+    let mut items: BTreeMap<(Item, bool), OfItem> = BTreeMap::new();
+    for (key, sum) in buckets.iter().flat_map(|bucket| &bucket.sums) {
+        let of_item = items.entry((key.item, key.is_nested)).or_default();
         of_item.sums.push(*sum);
-        of_item.plans.extend(*plan);
+        of_item.plans.extend(key.plan);
     }
     items
 }
@@ -135,10 +137,10 @@ fn by_item(buckets: &[Bucket]) -> BTreeMap<Item, OfItem> {
 pub fn compare(before: &[Bucket], after: &[Bucket], measure: Measure) -> Comparison {
     let ranges = (range(before, measure), range(after, measure));
     let (olds, news) = (by_item(before), by_item(after));
-    let items: BTreeSet<Item> = olds.keys().chain(news.keys()).copied().collect();
+    let items: BTreeSet<(Item, bool)> = olds.keys().chain(news.keys()).copied().collect();
     let nothing = OfItem::default();
-    let change = |item: Item| {
-        let sides = (olds.get(&item), news.get(&item));
+    let change = |key: (Item, bool)| {
+        let sides = (olds.get(&key), news.get(&key));
         let kind = match sides {
             (Some(_), Some(_)) => Kind::Both,
             (None, _) => Kind::New,
@@ -151,11 +153,12 @@ pub fn compare(before: &[Bucket], after: &[Bucket], measure: Measure) -> Compari
         let is_told = !old.plans.is_empty();
         let new_plans = new.plans.difference(&old.plans).filter(|_| is_told).copied().collect();
         let status = old.status() | new.status();
-        Change { item, kind, before, after, executions, called_more, slower, new_plans, status }
+        let (item, is_nested) = key;
+        Change { item, is_nested, kind, before, after, executions, called_more, slower, new_plans, status }
     };
     let mut changes: Vec<Change> = items.into_iter().map(change).collect();
     let size = |change: &Change| change.difference().map_or(-1.0, f64::abs);
-    changes.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.item.cmp(&b.item)));
+    changes.sort_by(|a, b| size(b).total_cmp(&size(a)).then((a.item, a.is_nested).cmp(&(b.item, b.is_nested))));
     Comparison { measure, before: ranges.0, after: ranges.1, changes }
 }
 

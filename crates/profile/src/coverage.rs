@@ -46,37 +46,91 @@ pub fn percent(part_us: u64, total_us: u64) -> f64 {
     if part_us >= total_us { 100.0 } else { 100.0 * part_us as f64 / total_us as f64 }
 }
 
-/// The total of a slot, the range that it lies in, and what of the server's total is accounted for by the slot's end: all in microseconds.
-pub(crate) struct Account {
-    pub total: Option<u64>,
-    pub range: Option<(u64, u64)>,
-    pub accounted: Option<u64>,
+/// Whether a server's total goes on from one read to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Continuity {
+    /// It is the same server.
+    Same,
+    /// It was restarted, so that only the same stamp proves it.
+    IfStamped,
+    /// It is another server.
+    Another,
 }
 
-/// Holds what deltas explain against the total. `accounted_us` is what was accounted for at the slot's start; `is_same_server` says whether its counters can have gone on.
-pub(crate) fn account(
-    accounted_us: Option<u64>,
-    before: (&Edge, &Edge),
-    now: (&Edge, &Edge),
-    is_same_server: bool,
-    explained_us: u64,
-) -> Account {
-    let us = |edge: &Edge| edge.total.map(|total| total.us);
-    let ends = us(now.0).zip(us(now.1)).filter(|(start, end)| start <= end);
-    let began = |edge: &Edge| edge.total.and_then(|total| total.began_us);
-    let is_same = is_same_server && began(before.1) == began(now.0) && began(now.0) == began(now.1);
-    let grown = || {
-        let ((start, end), accounted) = (ends?, accounted_us?);
-        let (old_start, old_end) = us(before.0).zip(us(before.1))?;
-        let is_growing = is_same && start >= old_end;
-        is_growing.then(|| {
-            let reached = accounted.saturating_add(explained_us).clamp(start, end);
-            (reached - accounted, (start - old_end, end - old_start), reached)
-        })
-    };
-    match grown() {
-        Some((total, range, reached)) => Account { total: Some(total), range: Some(range), accounted: Some(reached) },
-        // Where counting begins, any point of the read is as good as another.
-        None => Account { total: None, range: None, accounted: ends.map(|(start, end)| start.midpoint(end)) },
+/// What of the server's total is accounted for so far.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Account {
+    /// The total up to which all is told to be explained or unknown: the least and the most that it can be, between the ends of the last read.
+    accounted_us: Option<(u64, u64)>,
+    /// What is unknown since the last read that had all rows, and may be explained late.
+    open_us: Option<u64>,
+}
+
+/// The total at the two ends of a read.
+fn ends(read: (&Edge, &Edge)) -> Option<(u64, u64)> {
+    let (start, end) = (read.0.total?.us, read.1.total?.us);
+    (start <= end).then_some((start, end))
+}
+
+impl Account {
+    /// Begins to count at a read, at whatever point of it.
+    pub(crate) fn begin(&mut self, read: (&Edge, &Edge), is_complete: bool) {
+        self.accounted_us = ends(read);
+        self.open_us = is_complete.then_some(0);
+    }
+
+    /// Holds what deltas explain against the total between two reads, each given by its ends.
+    pub(crate) fn settle(
+        &mut self,
+        coverage: &mut Coverage,
+        before: (&Edge, &Edge),
+        now: (&Edge, &Edge),
+        continuity: Continuity,
+        is_complete: bool,
+    ) {
+        let began = |edge: &Edge| edge.total.and_then(|total| total.began_us);
+        let is_same = match continuity {
+            Continuity::Same => began(before.1) == began(now.0),
+            Continuity::IfStamped => began(before.1).is_some() && began(before.1) == began(now.0),
+            Continuity::Another => false,
+        };
+        let known = self.accounted_us.zip(ends(before).zip(ends(now)));
+        let Some((accounted, ((old_start, old_end), (start, end)))) = known.filter(|_| is_same) else {
+            return self.begin(now, is_complete);
+        };
+        if start < old_end || began(now.0) != began(now.1) {
+            return self.begin(now, is_complete);
+        }
+        let (least, most) = accounted;
+        coverage.divide(start - least, self.open_us);
+        let explained = coverage.explained_us;
+        let reached = (start.max(least.saturating_add(explained)), end.min(most.saturating_add(explained)));
+        // Either what is explained may be all there was, or there was more, or, by a server that contradicts itself, less.
+        let (total, reached) = if reached.0 <= reached.1 {
+            (explained, reached)
+        } else if most.saturating_add(explained) < start {
+            (start - most, (start, start))
+        } else {
+            (end - least, (end, end))
+        };
+        coverage.total_us = Some(total);
+        coverage.total_range_us = Some((start - old_end, end - old_start));
+        self.accounted_us = Some(reached);
+        let unknown_us = coverage.unknown_us().unwrap_or(0);
+        let still_open_us = self.open_us.map(|open| open.saturating_sub(coverage.late_us).saturating_add(unknown_us));
+        self.open_us = if is_complete { Some(0) } else { still_open_us };
+    }
+}
+
+impl Coverage {
+    /// Divides what is partly late between the slot and earlier ones. By time is the first guess. The slot can't have more than the total
+    /// grew, and earlier ones not more than was unknown of them, where that is known.
+    fn divide(&mut self, grown_us: u64, open_us: Option<u64>) {
+        if self.late_us > 0 {
+            let all = self.explained_us.saturating_add(self.late_us);
+            let least = open_us.map_or(0, |open| all.saturating_sub(open));
+            self.explained_us = self.explained_us.clamp(least, grown_us.min(all).max(least));
+            self.late_us = all - self.explained_us;
+        }
     }
 }

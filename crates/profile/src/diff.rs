@@ -9,8 +9,8 @@
 
 use std::fmt;
 
-use crate::coverage::{self, Coverage};
-use crate::epoch::{self, Beginning};
+use crate::coverage::{Continuity, Coverage};
+use crate::epoch::{self, Beginning, Interval};
 use crate::known::{Known, Read, Seen, Sight};
 use crate::measure::Values;
 use crate::slot::{Delta, Reason, Slot, Unknown};
@@ -106,8 +106,7 @@ fn first(known: &mut Known, snapshot: &Snapshot, sight: Sight) -> Slot {
     for row in &snapshot.rows {
         known.keep(row, sight);
     }
-    let edges = (&snapshot.start, &snapshot.end);
-    known.accounted_us = coverage::account(None, edges, edges, false, 0).accounted;
+    known.account.begin((&snapshot.start, &snapshot.end), snapshot.is_complete);
     let mut slot = empty(snapshot, snapshot.start.clock_us);
     slot.event = Some(Reason::First);
     slot.status |= Status::BASELINE;
@@ -116,11 +115,11 @@ fn first(known: &mut Known, snapshot: &Snapshot, sight: Sight) -> Slot {
 
 fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_us: u64) -> Slot {
     let end = (snapshot.end.clock_us, snapshot.own_us);
-    let (interval_us, step) = epoch::interval((last.sight.end_us, last.sight.own_us), end);
-    let (event, beginning) = epoch::between(last, snapshot, known.latest_us, step);
+    let interval = Interval::between((last.sight.end_us, last.sight.own_us), end);
+    let (event, beginning) = epoch::between(last, snapshot, known.latest_us, interval.apart_us);
     let mut slot = empty(snapshot, last.sight.end_us);
-    (slot.event, slot.interval_us, slot.clock_step_us) = (event, interval_us, step);
-    slot.status |= Status::GAP.when(is_gap(interval_us, slot_us));
+    (slot.event, slot.interval_us, slot.clock_step_us) = (event, interval.us, interval.step_us());
+    slot.status |= Status::GAP.when(is_gap(interval.us, slot_us));
     if beginning != Beginning::Same {
         known.epoch += 1;
         known.forget_rows();
@@ -137,12 +136,14 @@ fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_
         }
     }
     declare_unseen(&mut slot);
-    let is_same_server = matches!(event, None | Some(Reason::Reset)) || beginning == Beginning::Same;
+    let continuity = match event {
+        None | Some(Reason::Reset) => Continuity::Same,
+        Some(Reason::Restart) => Continuity::IfStamped,
+        Some(_) => Continuity::Another,
+    };
     let (before, now) = ((&last.start, &last.end), (&snapshot.start, &snapshot.end));
-    let explained = slot.coverage.explained_us;
-    let account = coverage::account(known.accounted_us, before, now, is_same_server, explained);
-    (slot.coverage.total_us, slot.coverage.total_range_us) = (account.total, account.range);
-    known.accounted_us = account.accounted;
+    known.account.settle(&mut slot.coverage, before, now, continuity, snapshot.is_complete);
+    slot.status |= Status::ESTIMATED.when(slot.coverage.late_us > 0);
     if slot.coverage.total_range_us.is_some_and(|(least, _)| least > slot.coverage.explained_us) {
         slot.unknown.push(reading.unknown(Reason::Unexplained, None, last.sight.start_us));
     }
@@ -246,6 +247,10 @@ impl Reading<'_> {
         if let Some(values) = grown {
             // Without stamps a row that was dropped, came back and overtook itself looks as if it had gone on. It has counted more then.
             let is_certain = stamps.is_some() || !since.may_be_evicted_until(&self.snapshot.end);
+            if !is_certain && since.number != self.last.sight.number {
+                // Rows were dropped in an earlier slot, and what is hidden may be of this one.
+                slot.unknown.push(self.unknown(Reason::Eviction, Some(row.id), since.start_us));
+            }
             let status = Status::LOWER_BOUND.when(!is_certain);
             let longest_us = row.longest_us.filter(|now| seen.longest_us.is_some_and(|before| *now > before));
             return Some(Growth { values, since, status, longest_us });
@@ -266,7 +271,8 @@ impl Reading<'_> {
             Beginning::Same if self.last.is_complete => Some(Status::CREDITED),
             _ => row.created_us.is_some_and(is_after).then_some(Status::CREDITED),
         };
-        if status.is_none() {
+        // Where nobody can say how counters began, all rows are unknown together.
+        if status.is_none() && self.beginning != Beginning::Unknown {
             slot.unknown.push(self.unknown(Reason::FirstSight, Some(row.id), self.last.sight.start_us));
         }
         status.map(|status| Growth::whole(row, self.last.sight, status))
@@ -274,7 +280,7 @@ impl Reading<'_> {
 
     fn add(&self, row: &Row, growth: &Growth, slot: &mut Slot) {
         let end = (self.snapshot.end.clock_us, self.snapshot.own_us);
-        let (interval_us, _) = epoch::interval((growth.since.end_us, growth.since.own_us), end);
+        let interval_us = Interval::between((growth.since.end_us, growth.since.own_us), end).us;
         slot.deltas.push(Delta {
             row: row.id,
             item: row.item,
@@ -292,13 +298,11 @@ impl Reading<'_> {
         let time = growth.values.get(self.snapshot.total_of).filter(|_| !row.is_nested).unwrap_or(0);
         let is_late = growth.since.number != self.last.sight.number;
         let now = match (slot.interval_us, interval_us) {
-            (Some(part), Some(whole)) if is_late && whole > 0 => {
-                (u128::from(time) * u128::from(part.min(whole)) / u128::from(whole)) as u64
-            }
-            _ => time,
+            _ if !is_late => time,
+            (Some(part), Some(whole)) => (u128::from(time) * u128::from(part.min(whole)) / u128::from(whole)) as u64,
+            _ => time / 2,
         };
         slot.coverage.explained_us = slot.coverage.explained_us.saturating_add(now);
         slot.coverage.late_us = slot.coverage.late_us.saturating_add(time - now);
-        slot.status |= Status::ESTIMATED.when(now < time);
     }
 }

@@ -22,36 +22,50 @@ pub(crate) enum Beginning {
     Unknown,
 }
 
-/// The time between two reads that ended at these moments, by the server's clock and by ours; and by how much the server's was set
-/// meanwhile. Ours is used where the server's was set.
-pub(crate) fn interval(from: (i64, Option<u64>), to: (i64, Option<u64>)) -> (Option<u64>, Option<i64>) {
-    let by_server = to.0.saturating_sub(from.0);
-    let by_us = to.1.zip(from.1).and_then(|(to, from)| to.checked_sub(from)).filter(|us| *us > 0);
-    let Some(by_us) = by_us else { return (u64::try_from(by_server).ok().filter(|us| *us > 0), None) };
-    let step = by_server.saturating_sub_unsigned(by_us);
-    if step.unsigned_abs() > CLOCK_TOLERANCE_US + by_us / CLOCK_TOLERANCE_PARTS {
-        (Some(by_us), Some(step))
-    } else {
-        (u64::try_from(by_server).ok().filter(|us| *us > 0).or(Some(by_us)), None)
+/// The time between two reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interval {
+    /// How long it is. By the server's clock, and by ours where the server's was set.
+    pub us: Option<u64>,
+    /// By how much the server's clock went further than ours.
+    pub apart_us: Option<i64>,
+}
+
+impl Interval {
+    /// Between reads that ended at these moments, by the server's clock and by ours.
+    pub(crate) fn between(from: (i64, Option<u64>), to: (i64, Option<u64>)) -> Self {
+        let by_server = to.0.saturating_sub(from.0);
+        let own_us = to.1.zip(from.1).and_then(|(to, from)| to.checked_sub(from)).filter(|us| *us > 0);
+        let mut interval = Self { us: own_us, apart_us: own_us.map(|us| by_server.saturating_sub_unsigned(us)) };
+        if interval.step_us().is_none() {
+            interval.us = u64::try_from(by_server).ok().filter(|us| *us > 0).or(own_us);
+        }
+        interval
+    }
+
+    /// By how much the server's clock was set meanwhile, if it is more than clocks and answers are apart by themselves.
+    pub(crate) fn step_us(self) -> Option<i64> {
+        let tolerance = CLOCK_TOLERANCE_US + self.us? / CLOCK_TOLERANCE_PARTS;
+        self.apart_us.filter(|apart| apart.unsigned_abs() > tolerance)
     }
 }
 
-/// Whether two stamps say the same. One that is derived from the clock moves with it.
-fn is_same(old: i64, new: i64, step: Option<i64>) -> bool {
-    let apart = new.saturating_sub(old);
-    apart.unsigned_abs() <= STAMP_TOLERANCE_US
-        || step.is_some_and(|step| apart.saturating_sub(step).unsigned_abs() <= STAMP_TOLERANCE_US)
+/// Whether two stamps say the same. One that is derived from the clock moves with it, by what the clock went further than ours.
+fn is_same(old: i64, new: i64, apart_us: Option<i64>) -> bool {
+    let moved = new.saturating_sub(old);
+    moved.unsigned_abs() <= STAMP_TOLERANCE_US
+        || apart_us.is_some_and(|apart| moved.saturating_sub(apart).unsigned_abs() <= STAMP_TOLERANCE_US)
 }
 
 /// What happened to the server between two edges. Stamps that are missing on a side say nothing.
-fn event(before: &Edge, after: &Edge, step: Option<i64>) -> Option<Reason> {
+fn event(before: &Edge, after: &Edge, apart_us: Option<i64>) -> Option<Reason> {
     let (old, new) = (&before.server, &after.server);
-    let is_reset = before.reset_us.zip(after.reset_us).is_some_and(|(old, new)| !is_same(old, new, step));
+    let is_reset = before.reset_us.zip(after.reset_us).is_some_and(|(old, new)| !is_same(old, new, apart_us));
     if old.identity != new.identity {
         Some(Reason::Failover)
     } else if old.version != new.version {
         Some(Reason::Upgrade)
-    } else if !is_same(old.started_us, new.started_us, step) {
+    } else if !is_same(old.started_us, new.started_us, apart_us) {
         Some(Reason::Restart)
     } else {
         is_reset.then_some(Reason::Reset)
@@ -69,15 +83,15 @@ pub(crate) fn between(
     last: &Read,
     snapshot: &Snapshot,
     latest_us: i64,
-    step: Option<i64>,
+    apart_us: Option<i64>,
 ) -> (Option<Reason>, Beginning) {
-    let Some(event) = event(&last.end, &snapshot.start, step) else { return (None, Beginning::Same) };
+    let Some(event) = event(&last.end, &snapshot.start, apart_us) else { return (None, Beginning::Same) };
     let stamps = last.end.reset_us.zip(snapshot.start.reset_us);
     let beginning = match event {
         // Another server has another clock, too.
         Reason::Failover => Beginning::Unknown,
         // The same stamp on counters that go on proves that they outlived the server.
-        Reason::Restart if stamps.is_some_and(|(old, new)| is_same(old, new, step)) => Beginning::Same,
+        Reason::Restart if stamps.is_some_and(|(old, new)| is_same(old, new, apart_us)) => Beginning::Same,
         _ if snapshot.start.reset_us.is_some_and(|reset| reset > latest_us && reset <= snapshot.end.clock_us) => {
             Beginning::Zero
         }
@@ -94,14 +108,18 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_is_found_by_ours() {
-        let of = |from: i64, to: i64, ours: u64| interval((from * S, Some(7)), (to * S, Some(7 + ours * 1_000_000)));
-        assert_eq!(of(100, 160, 60), (Some(60_000_000), None));
-        assert_eq!(of(100, 40, 60), (Some(60_000_000), Some(-120 * S)));
-        assert_eq!(of(100, 3760, 60), (Some(60_000_000), Some(3600 * S)));
-        assert_eq!(of(100, 161, 60), (Some(61_000_000), None), "slow answers are no step");
+        let of = |from: (i64, Option<u64>), to: (i64, Option<u64>)| {
+            let interval = Interval::between(from, to);
+            (interval.us, interval.step_us())
+        };
+        let minute = |from: i64, to: i64| of((from * S, Some(7)), (to * S, Some(60_000_007)));
+        assert_eq!(minute(100, 160), (Some(60_000_000), None));
+        assert_eq!(minute(100, 40), (Some(60_000_000), Some(-120 * S)));
+        assert_eq!(minute(100, 3760), (Some(60_000_000), Some(3600 * S)));
+        assert_eq!(minute(100, 161), (Some(61_000_000), None), "slow answers are no step");
         // Ours began anew with our process.
-        assert_eq!(interval((100, Some(900)), (40, Some(5))), (None, None));
-        assert_eq!(interval((100, None), (160, None)), (Some(60), None));
+        assert_eq!(of((100, Some(900)), (40, Some(5))), (None, None));
+        assert_eq!(of((100, None), (160, None)), (Some(60), None));
     }
 
     #[test]

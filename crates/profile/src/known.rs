@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::coverage::Account;
 use crate::measure::Values;
 use crate::snapshot::{Edge, Evictions, Row, RowId, Snapshot, Source};
 
@@ -19,8 +20,7 @@ pub struct Known {
     pub(crate) epoch: u64,
     /// The latest moment by the server's clock at which a read ended.
     pub(crate) latest_us: i64,
-    /// How much of the server's total is told to be explained or unknown. It lies between the totals at the two ends of the last read.
-    pub(crate) accounted_us: Option<u64>,
+    pub(crate) account: Account,
     rows: HashMap<RowId, Seen>,
 }
 

@@ -36,6 +36,7 @@ fn history(seed: u64) -> Figures {
         }
         if world.random.in_thousand(10) {
             own_us = -world.now;
+            check.is_blind = true;
             known = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
             activity.forget();
         }

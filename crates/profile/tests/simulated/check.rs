@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use plimsoll_profile::measure::Values;
 use plimsoll_profile::slot::{Reason, Slot};
 use plimsoll_profile::snapshot::RowId;
-use plimsoll_profile::{Delta, Measure, Status};
+use plimsoll_profile::{Delta, Edge, Measure, Status};
 
 pub use super::figures::Figures;
 use super::load::World;
@@ -21,7 +21,16 @@ pub struct Check {
     done: HashMap<usize, usize>,
     pub counted: HashSet<usize>,
     declared: Vec<Declared>,
+    run: Option<Run>,
+    /// Whether our clock began anew since the read before, so that nobody can tell a server's clock that was set from a restart.
+    pub is_blind: bool,
     pub figures: Figures,
+}
+
+/// Slots in a row: the total at the ends of the read before, and what is told since.
+struct Run {
+    first: (u64, u64),
+    sum: i128,
 }
 
 struct Read {
@@ -65,6 +74,7 @@ impl Check {
         }
         if slot.event == Some(Reason::First) {
             assert!(slot.deltas.is_empty(), "the first read is a point to start from");
+            self.amounts(reading, slot);
             return;
         }
         self.coverage(world, reading, slot);
@@ -125,15 +135,30 @@ impl Check {
             self.figures.near[at] += u64::from(is_near);
         }
         // Where nothing was lost, nothing may be said to be.
-        if class == 2 && world.server.kind.evictions != Told::Nothing && slot.clock_step_us.is_none() {
+        if class == 2 && world.server.kind.evictions != Told::Nothing && !self.is_blind {
             assert!(slot.unknown.is_empty() && !slot.deltas.iter().any(|one| one.status.has(Status::LOWER_BOUND)));
         }
         self.figures.without_coverage += u64::from(stated.is_none());
-        if let Some(total) = slot.coverage.total_us {
-            let (low, high) = slot.coverage.total_range_us.unwrap();
-            assert!(low <= total && total <= high, "{:?}", slot.coverage);
-            assert!(slot.coverage.unknown_us().unwrap() <= total);
-        }
+        self.is_blind = false;
+        self.amounts(reading, slot);
+    }
+
+    /// Over slots in a row whose total is known, explained and unknown time are the server's total, as far as it is known at the two ends.
+    fn amounts(&mut self, reading: &Reading, slot: &Slot) {
+        let of = |edge: &Edge| edge.total.expect("a total").us;
+        let ends = (of(&reading.snapshot.start), of(&reading.snapshot.end));
+        let coverage = slot.coverage;
+        let (Some(run), Some(total), Some(unknown)) = (&mut self.run, coverage.total_us, coverage.unknown_us()) else {
+            self.run = Some(Run { first: ends, sum: 0 });
+            return;
+        };
+        // What is explained late was unknown before.
+        run.sum += i128::from(coverage.explained_us + unknown);
+        let (least, most) = (ends.0 - run.first.1, ends.1 - run.first.0);
+        let is_told = (i128::from(least)..=i128::from(most)).contains(&run.sum);
+        assert!(is_told, "{} is not from {least} to {most}: {coverage:?}", run.sum);
+        let (low, high) = coverage.total_range_us.expect("a range");
+        assert!(low <= total && total <= high, "{coverage:?}");
     }
 
     /// At the end: what is in no delta is declared unknown.

@@ -58,6 +58,8 @@ impl Figures {
         assert!(near[0] >= 95.0 && near[1] >= 99.0 && near[2] >= 99.9, "coverage is near in {near:?} % of slots");
         assert!(percent(self.counted, self.executions) >= 93.0, "too much is said to be unknown");
         assert!(percents(self.activity_near, self.activity_slots)[2] >= 99.0, "activity is near in too few slots");
+        let [stated, truth] = self.ended_unseen_us;
+        assert!(stated.abs_diff(truth) <= truth / 10, "what ended unseen is {stated} and not {truth}");
     }
 }
 

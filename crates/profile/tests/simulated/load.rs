@@ -76,8 +76,13 @@ impl World {
             .collect();
         // One in three has too little room.
         let capacity = if random.in_thousand(333) { texts.len() * 3 / 4 + 2 } else { 10_000 };
-        let is_calm = random.in_thousand(400);
-        let often = |thousandths: i64| if is_calm { 0 } else { thousandths };
+        // Four in ten histories are calm, and a few are wild.
+        let times = match random.between(0, 100) {
+            0..40 => 0,
+            40..92 => 1,
+            _ => 6,
+        };
+        let often = |thousandths: i64| times * thousandths;
         let fate = Fate {
             restart: often(10),
             failover: often(5),
@@ -189,6 +194,18 @@ impl World {
         }
         if self.random.in_thousand(fate.timing) {
             self.server.has_io_times = !self.server.has_io_times;
+        }
+    }
+
+    /// What a server survives less well than its collector: it is another one from now on.
+    pub fn strike(&mut self) {
+        match self.random.between(0, 3) {
+            0 => self.fail_over(),
+            1 => self.server.reset(&mut self.log, self.now),
+            _ => {
+                self.kill_all(self.now + S);
+                self.server.restart(&mut self.log, self.now, false, false);
+            }
         }
     }
 

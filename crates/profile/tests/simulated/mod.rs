@@ -44,7 +44,10 @@ pub fn read(world: &mut World, own_us: i64) -> Reading {
     let (mut parts, mut rows, mut lives) = ([0; PARTS], Vec::new(), HashMap::new());
     for (place, part) in parts.iter_mut().enumerate() {
         world.run_to(world.now + step);
-        if world.random.in_thousand(2) {
+        if world.random.in_thousand(1) {
+            world.strike();
+        }
+        if world.random.in_thousand(10) {
             world.befall();
         }
         *part = world.now;
