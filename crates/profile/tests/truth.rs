@@ -55,7 +55,7 @@ fn history(seed: u64) -> Figures {
         }
     }
     check.finish(&world);
-    (check.figures.activity_slots, check.figures.activity_near) = activity.near(&world);
+    (check.figures.activity_slots, check.figures.activity_near) = activity.near(&world, &check.counted);
     check.figures.ended_unseen_us = [activity.ended_unseen_us, activity.truly_unseen_us(&world, &check.counted)];
     check.figures
 }

@@ -82,13 +82,19 @@ impl ActivityCheck {
         }
     }
 
-    /// Slots by their class, and those in which time by activity is the truth within 2 %, and within what ran while the slot's two reads
-    /// were under way: a statement that ended after its row was read counts in the next slot.
-    pub fn near(&self, world: &World) -> ([u64; 3], [u64; 3]) {
+    /// Slots by their class, and those in which time by activity is what can be known of it, within 2 % and within what ran while the slot's
+    /// two reads were under way: a statement that ended after its row was read counts in the next slot.
+    pub fn near(&self, world: &World, counted: &HashSet<usize>) -> ([u64; 3], [u64; 3]) {
         let (mut slots, mut near) = ([0; 3], [0; 3]);
-        let all: Vec<_> = world.ran.iter().copied().chain(world.running()).collect();
+        // Of a statement that is in no delta, the time can be known in which samples saw it.
+        let known = world.ran.iter().copied().chain(world.running()).filter_map(|ran| {
+            let is_counted = ran.execution.is_some_and(|place| counted.contains(&place));
+            let seen = self.last_seen.get(&(ran.session, ran.clock_us)).copied();
+            Some((ran.start, if is_counted { ran.end } else { seen? }))
+        });
+        let known: Vec<(i64, i64)> = known.collect();
         let active = |start: i64, end: i64| -> f64 {
-            all.iter().map(|ran| (ran.end.min(end) - ran.start.max(start)).max(0) as f64).sum()
+            known.iter().map(|ran| (ran.1.min(end) - ran.0.max(start)).max(0) as f64).sum()
         };
         for (before, now, by_activity) in &self.slots {
             let total = active(before.end, now.end);
