@@ -56,8 +56,8 @@ pub struct Bucket {
     pub covered_us: u64,
     /// All bits of its slots.
     pub status: Status,
-    /// Time that its deltas explain.
-    pub explained_us: u64,
+    /// Time that its deltas explain. `None` if it is not known for a part.
+    pub explained_us: Option<u64>,
     /// The server's total. `None` if it is not known for a part.
     pub total_us: Option<u64>,
     /// By query and plan.
@@ -84,6 +84,11 @@ impl Sum {
     }
 }
 
+/// A sum of which a part is unknown is unknown.
+fn both(all: Option<u64>, more: Option<u64>) -> Option<u64> {
+    Some(all?.saturating_add(more?))
+}
+
 /// Both rests together.
 fn with_more(all: Option<Other>, more: Option<Other>) -> Option<Other> {
     match (all, more) {
@@ -100,6 +105,7 @@ fn add<K: Ord>(sums: &mut BTreeMap<K, Sum>, key: K, sum: &Sum) {
 impl Bucket {
     /// A slot, summed by query and plan. `start_us` is its planned start, so that reads that are a little late don't move it.
     pub fn of(slot: &Slot, start_us: i64, length_us: u64) -> Self {
+        let is_empty = slot.status.has(Status::BASELINE) && slot.deltas.is_empty();
         let mut sums = BTreeMap::new();
         for delta in &slot.deltas {
             let &Delta { is_nested, item, plan, .. } = delta;
@@ -108,7 +114,7 @@ impl Bucket {
         Self {
             start_us,
             length_us,
-            covered_us: if slot.status.has(Status::BASELINE) { 0 } else { slot.interval_us.unwrap_or(0) },
+            covered_us: slot.interval_us.filter(|_| !is_empty).unwrap_or(0),
             status: slot.status,
             explained_us: slot.coverage.explained_us,
             total_us: slot.coverage.total_us,
@@ -120,7 +126,7 @@ impl Bucket {
 
     /// Explained time in percent of the server's total.
     pub fn coverage_percent(&self) -> Option<f64> {
-        self.total_us.map(|total| crate::coverage::percent(self.explained_us, total))
+        Some(crate::coverage::percent(self.explained_us?, self.total_us?))
     }
 
     /// The sum of a measure over everything, listed or not. `None` if it is unknown for a part.
@@ -153,8 +159,8 @@ impl Bucket {
     fn add(&mut self, finer: &Self) {
         self.covered_us = self.covered_us.saturating_add(finer.covered_us);
         self.status |= finer.status;
-        self.explained_us = self.explained_us.saturating_add(finer.explained_us);
-        self.total_us = self.total_us.zip(finer.total_us).map(|(all, more)| all.saturating_add(more));
+        self.explained_us = both(self.explained_us, finer.explained_us);
+        self.total_us = both(self.total_us, finer.total_us);
         for (key, sum) in &finer.sums {
             add(&mut self.sums, *key, sum);
         }
@@ -180,7 +186,7 @@ fn rolled_up(start_us: i64, length_us: u64, parts: &[&Bucket], top: usize) -> Bu
         length_us,
         covered_us: 0,
         status: Status::EXACT,
-        explained_us: 0,
+        explained_us: Some(0),
         total_us: Some(0),
         sums: BTreeMap::new(),
         other: None,

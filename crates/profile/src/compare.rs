@@ -111,12 +111,15 @@ fn rate(sum: u64, covered_us: u64) -> Option<f64> {
 
 fn range(buckets: &[Bucket], measure: Measure) -> Range {
     let covered_us = buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.covered_us));
-    let explained = buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.explained_us));
+    let explained = buckets.iter().try_fold(0_u64, |sum, bucket| Some(sum.saturating_add(bucket.explained_us?)));
     let total = buckets.iter().try_fold(0_u64, |sum, bucket| Some(sum.saturating_add(bucket.total_us?)));
     let sum = buckets.iter().try_fold(0_u64, |sum, bucket| Some(sum.saturating_add(bucket.sum(measure)?)));
     Range {
         covered_us,
-        coverage_percent: total.filter(|_| !buckets.is_empty()).map(|total| crate::coverage::percent(explained, total)),
+        coverage_percent: explained
+            .zip(total)
+            .filter(|_| !buckets.is_empty())
+            .map(|(explained, total)| crate::coverage::percent(explained, total)),
         status: buckets.iter().fold(Status::EXACT, |all, bucket| all | bucket.status),
         unlisted: buckets.iter().filter_map(|bucket| bucket.other).map(|other| other.sums).sum(),
         per_second: sum.and_then(|sum| rate(sum, covered_us)),

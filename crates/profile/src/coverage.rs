@@ -14,8 +14,8 @@ use crate::snapshot::Edge;
 pub struct Coverage {
     /// Elapsed time or CPU time.
     pub of: Measure,
-    /// What deltas explain of the slot.
-    pub explained_us: u64,
+    /// What deltas explain of the slot. `None` if a row does not say how long its work took.
+    pub explained_us: Option<u64>,
     /// What they explain of earlier slots, of rows that reads had missed: it was called unknown then. By the part of the time, so estimated.
     pub late_us: u64,
     /// The server's total of the slot. `None` if it is not known to be one counter on both sides.
@@ -27,17 +27,18 @@ pub struct Coverage {
 impl Coverage {
     /// Explained time in percent of the total, up to 100. If there was nothing to explain, all is explained.
     pub fn percent(&self) -> Option<f64> {
-        self.total_us.map(|total| percent(self.explained_us, total))
+        Some(percent(self.explained_us?, self.total_us?))
     }
 
     /// The least and the most that [`percent`](Self::percent) can be.
     pub fn range_percent(&self) -> Option<(f64, f64)> {
-        self.total_range_us.map(|(least, most)| (percent(self.explained_us, most), percent(self.explained_us, least)))
+        let (explained, (least, most)) = self.explained_us.zip(self.total_range_us)?;
+        Some((percent(explained, most), percent(explained, least)))
     }
 
     /// What nobody explains.
     pub fn unknown_us(&self) -> Option<u64> {
-        self.total_us.map(|total| total.saturating_sub(self.explained_us))
+        Some(self.total_us?.saturating_sub(self.explained_us?))
     }
 }
 
@@ -98,12 +99,14 @@ impl Account {
         let Some((accounted, ((old_start, old_end), (start, end)))) = known.filter(|_| is_same) else {
             return self.begin(now, is_complete);
         };
-        if start < old_end || began(now.0) != began(now.1) {
+        let is_growing = start >= old_end && began(now.0) == began(now.1);
+        let Some(first_guess) = coverage.explained_us.filter(|_| is_growing) else {
             return self.begin(now, is_complete);
-        }
+        };
         let (least, most) = accounted;
-        coverage.divide(start - least, self.open_us);
-        let explained = coverage.explained_us;
+        let explained = divided((first_guess, coverage.late_us), start - least, self.open_us);
+        coverage.late_us = first_guess.saturating_add(coverage.late_us) - explained;
+        coverage.explained_us = Some(explained);
         let reached = (start.max(least.saturating_add(explained)), end.min(most.saturating_add(explained)));
         // Either what is explained may be all there was, or there was more, or, by a server that contradicts itself, less.
         let (total, reached) = if reached.0 <= reached.1 {
@@ -122,15 +125,13 @@ impl Account {
     }
 }
 
-impl Coverage {
-    /// Divides what is partly late between the slot and earlier ones. By time is the first guess. The slot can't have more than the total
-    /// grew, and earlier ones not more than was unknown of them, where that is known.
-    fn divide(&mut self, grown_us: u64, open_us: Option<u64>) {
-        if self.late_us > 0 {
-            let all = self.explained_us.saturating_add(self.late_us);
-            let least = open_us.map_or(0, |open| all.saturating_sub(open));
-            self.explained_us = self.explained_us.clamp(least, grown_us.min(all).max(least));
-            self.late_us = all - self.explained_us;
-        }
+/// Of what is explained, some of it late, the part that is of the slot. By time is the first guess. The slot can't have more than the total
+/// grew, and earlier ones not more than was unknown of them, where that is known.
+fn divided((explained, late): (u64, u64), grown_us: u64, open_us: Option<u64>) -> u64 {
+    if late == 0 {
+        return explained;
     }
+    let all = explained.saturating_add(late);
+    let least = open_us.map_or(0, |open| all.saturating_sub(open));
+    explained.clamp(least, grown_us.min(all).max(least))
 }

@@ -58,6 +58,7 @@ pub fn diff(known: &mut Known, snapshot: &Snapshot, slot_us: u64) -> Result<Slot
         None => first(known, snapshot, sight),
         Some(last) => next(known, last, snapshot, sight, slot_us),
     };
+    known.bound(number);
     slot.deltas.sort_by_key(|delta| delta.row);
     slot.epoch = known.epoch;
     known.latest_us = known.latest_us.max(snapshot.end.clock_us);
@@ -95,7 +96,13 @@ fn empty(snapshot: &Snapshot, start_us: i64) -> Slot {
         deltas: Vec::new(),
         unknown: Vec::new(),
         evictions: None,
-        coverage: Coverage { of: snapshot.total_of, explained_us: 0, late_us: 0, total_us: None, total_range_us: None },
+        coverage: Coverage {
+            of: snapshot.total_of,
+            explained_us: Some(0),
+            late_us: 0,
+            total_us: None,
+            total_range_us: None,
+        },
     }
 }
 
@@ -144,7 +151,7 @@ fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_
     let (before, now) = ((&last.start, &last.end), (&snapshot.start, &snapshot.end));
     known.account.settle(&mut slot.coverage, before, now, continuity, snapshot.is_complete);
     slot.status |= Status::ESTIMATED.when(slot.coverage.late_us > 0);
-    if slot.coverage.total_range_us.is_some_and(|(least, _)| least > slot.coverage.explained_us) {
+    if slot.coverage.total_range_us.is_some_and(|(least, _)| slot.coverage.explained_us < Some(least)) {
         slot.unknown.push(reading.unknown(Reason::Unexplained, None, last.sight.start_us));
     }
     if event == Some(Reason::Failover) {
@@ -155,7 +162,7 @@ fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_
 }
 
 fn is_gap(interval_us: Option<u64>, slot_us: u64) -> bool {
-    interval_us.is_none_or(|us| us > slot_us + slot_us / 2)
+    interval_us.is_none_or(|us| us > slot_us.saturating_add(slot_us / 2))
 }
 
 /// Declares what may be missing whatever the rows say.
@@ -295,14 +302,24 @@ impl Reading<'_> {
             longest_at_most_us: row.longest_us,
             is_nested: row.is_nested,
         });
-        let time = growth.values.get(self.snapshot.total_of).filter(|_| !row.is_nested).unwrap_or(0);
-        let is_late = growth.since.number != self.last.sight.number;
+        if !row.is_nested {
+            self.explain(&growth.since, growth.values.get(self.snapshot.total_of), interval_us, slot);
+        }
+    }
+
+    /// Adds the time that a row explains; where one does not say it, nobody knows what all of them explain.
+    fn explain(&self, since: &Sight, time: Option<u64>, interval_us: Option<u64>, slot: &mut Slot) {
+        let Some((explained, time)) = slot.coverage.explained_us.zip(time) else {
+            slot.coverage.explained_us = None;
+            return;
+        };
+        let is_late = since.number != self.last.sight.number;
         let now = match (slot.interval_us, interval_us) {
             _ if !is_late => time,
             (Some(part), Some(whole)) => (u128::from(time) * u128::from(part.min(whole)) / u128::from(whole)) as u64,
             _ => time / 2,
         };
-        slot.coverage.explained_us = slot.coverage.explained_us.saturating_add(now);
+        slot.coverage.explained_us = Some(explained.saturating_add(now));
         slot.coverage.late_us = slot.coverage.late_us.saturating_add(time - now);
     }
 }

@@ -8,8 +8,9 @@ use crate::coverage::Account;
 use crate::measure::Values;
 use crate::snapshot::{Edge, Evictions, Row, RowId, Snapshot, Source};
 
-/// Rows that a complete read did not have, and whose creation stamp would tell them if they came back. More than these are forgotten.
-const MOST_GONE_ROWS: usize = 20_000;
+/// So many rows are remembered that the last read did not have. A row that is forgotten is new when it is seen again, and only a stamp or a
+/// complete read can then credit it.
+const MOST_ABSENT_ROWS: usize = 100_000;
 
 /// What is known of a source. It can be stored, so that a profiler that was started again goes on with a gap of its true length.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -111,18 +112,49 @@ impl Known {
             .collect();
         // The order of a map is not the same from run to run.
         lost.sort_by_key(|(row, _)| *row);
-        self.bury();
+        // Without a stamp, one that comes back can't be told from a new one.
+        self.rows.retain(|_, seen| !seen.is_gone || seen.created_us.is_some());
         lost
     }
 
-    /// Forgets rows that are gone: those without a stamp can't be told from new ones, of others only so many are kept.
-    fn bury(&mut self) {
-        self.rows.retain(|_, seen| !seen.is_gone || seen.created_us.is_some());
-        let mut gone: Vec<u64> = self.rows.values().filter(|seen| seen.is_gone).map(|seen| seen.sight.number).collect();
-        if gone.len() > MOST_GONE_ROWS {
-            let excess = gone.len() - MOST_GONE_ROWS;
-            let newest_forgotten = *gone.select_nth_unstable(excess - 1).1;
-            self.rows.retain(|_, seen| !seen.is_gone || seen.sight.number > newest_forgotten);
+    /// Forgets rows if too many are remembered that the read of this number did not have: those of the oldest reads.
+    pub(crate) fn bound(&mut self, number: u64) {
+        let absent = self.rows.values().map(|seen| seen.sight.number).filter(|seen| *seen != number);
+        let mut absent: Vec<u64> = absent.collect();
+        if absent.len() > MOST_ABSENT_ROWS {
+            let excess = absent.len() - MOST_ABSENT_ROWS;
+            let newest_forgotten = *absent.select_nth_unstable(excess - 1).1;
+            self.rows.retain(|_, seen| seen.sight.number > newest_forgotten);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::{Item, RowId};
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut known = Known::default();
+        let most = MOST_ABSENT_ROWS as u128;
+        let row = |id| Row {
+            id: RowId(id),
+            item: Item(0),
+            plan: None,
+            created_us: None,
+            values: Values::default(),
+            longest_us: None,
+            is_nested: false,
+        };
+        let sight = |number| Sight { number, start_us: 0, end_us: 0, own_us: None, evictions: Evictions::Untold };
+        for id in 0..most + 20 {
+            known.keep(&row(id), sight(if id < 30 { 1 } else { 2 }));
+        }
+        known.bound(2);
+        assert_eq!(known.rows() as u128, most + 20, "those of the last read are all kept");
+        known.bound(3);
+        assert_eq!(known.rows() as u128, most - 10);
+        assert!(known.seen(RowId(29)).is_none() && known.seen(RowId(30)).is_some());
     }
 }

@@ -1,5 +1,7 @@
 //! What counters measure, and a row's counters: whole numbers in microseconds, bytes, pages and counts, each known or absent.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What a counter counts. The name has the unit; what has none is a count.
@@ -86,8 +88,9 @@ impl Measure {
     ];
 }
 
-/// One number for each measure that is known.
+/// One number for each measure that is known. It is stored by the names of measures, so that a new one changes nothing that was stored.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<Measure, u64>", into = "BTreeMap<Measure, u64>")]
 pub struct Values {
     /// A bit for each measure that is known.
     known: u32,
@@ -146,6 +149,18 @@ impl Values {
     }
 }
 
+impl From<BTreeMap<Measure, u64>> for Values {
+    fn from(known: BTreeMap<Measure, u64>) -> Self {
+        Self::of(known)
+    }
+}
+
+impl From<Values> for BTreeMap<Measure, u64> {
+    fn from(values: Values) -> Self {
+        values.iter().collect()
+    }
+}
+
 impl std::fmt::Debug for Values {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_map().entries(self.iter()).finish()
@@ -161,6 +176,14 @@ mod tests {
         for (at, measure) in Measure::ALL.into_iter().enumerate() {
             assert_eq!(measure as usize, at, "{measure:?}");
         }
+    }
+
+    #[test]
+    fn values_are_stored_by_name_and_what_is_unknown_is_absent() {
+        let values = Values::of([(Measure::ElapsedUs, 7), (Measure::LogicalReadPages, 0)]);
+        let text = serde_json::to_string(&values).unwrap();
+        assert_eq!(text, r#"{"elapsed_us":7,"logical_read_pages":0}"#);
+        assert_eq!(serde_json::from_str::<Values>(&text).unwrap(), values);
     }
 
     #[test]

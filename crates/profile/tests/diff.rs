@@ -180,7 +180,7 @@ fn a_row_that_partial_reads_miss_is_remembered() {
     assert_eq!(told(&slots[3]), [(1, Some(3), Status::GAP)]);
     assert_eq!((slots[3].deltas[0].since_us, slots[3].deltas[0].interval_us), (60 * S, Some(180_000_000)));
     // A third of it is of the last slot.
-    assert_eq!((slots[3].coverage.explained_us, slots[3].coverage.late_us), (10_000, 20_000));
+    assert_eq!((slots[3].coverage.explained_us, slots[3].coverage.late_us), (Some(10_000), 20_000));
     assert!(slots[3].status.has(Status::ESTIMATED));
 }
 
@@ -332,8 +332,13 @@ fn coverage_is_what_deltas_explain_of_the_servers_total() {
     let idle = last(&[before(), total(read(120, &[row(1, 5)]), 1_000_000, 1_000_000)]);
     assert_eq!(idle.coverage.percent(), Some(100.0));
     let fell = last(&[before(), total(read(120, &[row(1, 8)]), 40_000, 40_000)]);
-    assert_eq!((fell.coverage.percent(), fell.coverage.explained_us), (None, 30_000));
+    assert_eq!((fell.coverage.percent(), fell.coverage.explained_us), (None, Some(30_000)));
     assert_eq!(last(&[before(), read(120, &[row(1, 8)])]).coverage.unknown_us(), None);
+    // Where a row does not say how long its work took, nobody can say how much is explained.
+    let mut untimed = row(2, 9);
+    untimed.values = Values::of([(Measure::Executions, 9)]);
+    let slot = last(&[before(), total(read(120, &[row(1, 8), untimed]), 1_100_000, 1_100_000)]);
+    assert_eq!((slot.coverage.percent(), slot.coverage.explained_us, slot.deltas.len()), (None, None, 2));
     let restarted = with(total(read(120, &[row(1, 8)]), 9_000_000, 9_000_000), |edge| edge.server.started_us = 99 * S);
     assert_eq!(last(&[before(), restarted]).coverage.percent(), None, "it overtook the one of before the restart");
 }

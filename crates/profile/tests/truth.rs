@@ -17,7 +17,7 @@ use simulated::{SLOT, read};
 const SLOTS: i64 = 30;
 
 fn histories() -> u64 {
-    std::env::var("PLIMSOLL_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+    std::env::var("PLIMSOLL_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
 /// Plays one history: a server for half an hour, read every minute.

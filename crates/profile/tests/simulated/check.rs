@@ -153,7 +153,7 @@ impl Check {
             return;
         };
         // What is explained late was unknown before.
-        run.sum += i128::from(coverage.explained_us + unknown);
+        run.sum += i128::from(coverage.explained_us.expect("a time") + unknown);
         let (least, most) = (ends.0 - run.first.1, ends.1 - run.first.0);
         let is_told = (i128::from(least)..=i128::from(most)).contains(&run.sum);
         assert!(is_told, "{} is not from {least} to {most}: {coverage:?}", run.sum);
