@@ -16,7 +16,8 @@ pub struct Coverage {
     pub of: Measure,
     /// What deltas explain of the slot. `None` if a row does not say how long its work took.
     pub explained_us: Option<u64>,
-    /// What they explain of earlier slots, of rows that reads had missed: it was called unknown then. By the part of the time, so estimated.
+    /// What they explain of earlier slots, of rows that reads had missed: it was called unknown then. It is estimated, by how long each slot
+    /// was and by how much was unknown of it.
     pub late_us: u64,
     /// The server's total of the slot. `None` if it is not known to be one counter on both sides.
     pub total_us: Option<u64>,

@@ -133,7 +133,9 @@ fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_
         slot.status |= if beginning == Beginning::Zero { Status::LOWER_BOUND } else { Status::BASELINE };
     }
     declare(&mut slot, last, snapshot, beginning);
-    let reading = Reading { last, snapshot, sight, beginning, latest_us: known.latest_us, slot_us };
+    let are_stamps_proof = epoch::are_stamps_proof(event, snapshot, interval.apart_us);
+    let latest_us = known.latest_us;
+    let reading = Reading { last, snapshot, sight, beginning, are_stamps_proof, latest_us, slot_us };
     for row in &snapshot.rows {
         reading.take(known, row, &mut slot);
     }
@@ -204,6 +206,7 @@ struct Reading<'r> {
     snapshot: &'r Snapshot,
     sight: Sight,
     beginning: Beginning,
+    are_stamps_proof: bool,
     latest_us: i64,
     slot_us: u64,
 }
@@ -269,10 +272,8 @@ impl Reading<'_> {
     }
 
     fn of_new(&self, row: &Row, slot: &mut Slot) -> Option<Growth> {
-        // Another server's stamps are of another clock.
-        let is_after = |stamp: i64| {
-            stamp > self.latest_us && stamp <= self.snapshot.end.clock_us && slot.event != Some(Reason::Failover)
-        };
+        let is_after =
+            |stamp: i64| self.are_stamps_proof && stamp > self.latest_us && stamp <= self.snapshot.end.clock_us;
         let status = match self.beginning {
             Beginning::Zero => row.created_us.is_none_or(is_after).then_some(Status::LOWER_BOUND),
             Beginning::Same if self.last.is_complete => Some(Status::CREDITED),

@@ -51,21 +51,22 @@ impl Interval {
 }
 
 /// Whether two stamps say the same. One that is derived from the clock moves with it, by what the clock went further than ours.
-fn is_same(old: i64, new: i64, apart_us: Option<i64>) -> bool {
+fn is_same(old: i64, new: i64, is_derived: bool, apart_us: Option<i64>) -> bool {
     let moved = new.saturating_sub(old);
-    moved.unsigned_abs() <= STAMP_TOLERANCE_US
-        || apart_us.is_some_and(|apart| moved.saturating_sub(apart).unsigned_abs() <= STAMP_TOLERANCE_US)
+    let is_near = |moved: i64| moved.unsigned_abs() <= STAMP_TOLERANCE_US;
+    old == new || is_derived && (is_near(moved) || apart_us.is_some_and(|apart| is_near(moved.saturating_sub(apart))))
 }
 
 /// What happened to the server between two edges. Stamps that are missing on a side say nothing.
 fn event(before: &Edge, after: &Edge, apart_us: Option<i64>) -> Option<Reason> {
     let (old, new) = (&before.server, &after.server);
-    let is_reset = before.reset_us.zip(after.reset_us).is_some_and(|(old, new)| !is_same(old, new, apart_us));
+    let is_same = |old, new| is_same(old, new, after.are_stamps_derived, apart_us);
+    let is_reset = before.reset_us.zip(after.reset_us).is_some_and(|(old, new)| !is_same(old, new));
     if old.identity != new.identity {
         Some(Reason::Failover)
     } else if old.version != new.version {
         Some(Reason::Upgrade)
-    } else if !is_same(old.started_us, new.started_us, apart_us) {
+    } else if !is_same(old.started_us, new.started_us) {
         Some(Reason::Restart)
     } else {
         is_reset.then_some(Reason::Reset)
@@ -77,6 +78,13 @@ pub(crate) fn is_torn(snapshot: &Snapshot) -> bool {
     event(&snapshot.start, &snapshot.end, None).is_some()
 }
 
+/// Whether a stamp after the last read is news. Another server has another clock. And without a clock of ours nobody can tell a restart from
+/// a clock that was set, where the start is derived from it.
+pub(crate) fn are_stamps_proof(event: Option<Reason>, snapshot: &Snapshot, apart_us: Option<i64>) -> bool {
+    let is_blind = snapshot.start.are_stamps_derived && apart_us.is_none();
+    event.is_none_or(|event| event != Reason::Failover && !is_blind)
+}
+
 /// What happened since the read before, and how counters go on. `latest_us` is the latest moment by the server's clock at which a read
 /// ended: only a stamp after it is certain to be news, even if the clock was set back.
 pub(crate) fn between(
@@ -86,15 +94,15 @@ pub(crate) fn between(
     apart_us: Option<i64>,
 ) -> (Option<Reason>, Beginning) {
     let Some(event) = event(&last.end, &snapshot.start, apart_us) else { return (None, Beginning::Same) };
-    let stamps = last.end.reset_us.zip(snapshot.start.reset_us);
+    let (old, new) = (last.end.reset_us, snapshot.start.reset_us);
+    let are_derived = snapshot.start.are_stamps_derived;
+    let is_same = old.zip(new).is_some_and(|(old, new)| is_same(old, new, are_derived, apart_us));
+    let is_after = |stamp: i64| stamp > latest_us && stamp <= snapshot.end.clock_us;
+    let is_news = are_stamps_proof(Some(event), snapshot, apart_us) && new.is_some_and(is_after);
     let beginning = match event {
-        // Another server has another clock, too.
-        Reason::Failover => Beginning::Unknown,
         // The same stamp on counters that go on proves that they outlived the server.
-        Reason::Restart if stamps.is_some_and(|(old, new)| is_same(old, new, apart_us)) => Beginning::Same,
-        _ if snapshot.start.reset_us.is_some_and(|reset| reset > latest_us && reset <= snapshot.end.clock_us) => {
-            Beginning::Zero
-        }
+        Reason::Restart if is_same => Beginning::Same,
+        _ if is_news => Beginning::Zero,
         _ => Beginning::Unknown,
     };
     (Some(event), beginning)
@@ -123,9 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_is_derived_from_the_clock_moves_with_it() {
-        assert!(is_same(10 * S, 11 * S, None) && !is_same(10 * S, 13 * S, None));
-        assert!(is_same(10 * S, 3611 * S, Some(3600 * S)));
-        assert!(is_same(10 * S, 10 * S, Some(3600 * S)), "one that is stored does not");
+    fn a_stamp_that_is_derived_from_the_clock_moves_with_it() {
+        let derived = |to: i64, apart: Option<i64>| is_same(10 * S, to * S, true, apart.map(|apart| apart * S));
+        assert!(derived(11, None) && !derived(13, None));
+        assert!(derived(3611, Some(3600)) && derived(10, Some(3600)) && !derived(3611, Some(60)));
+        assert!(is_same(10, 10, false, None) && !is_same(10, 11, false, Some(1)), "one that is stored does not");
     }
 }

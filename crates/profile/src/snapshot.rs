@@ -79,6 +79,9 @@ pub struct Edge {
     /// When the source's counters began at zero: the last reset, or the server's start if counters don't outlive it. `None` if the
     /// server does not say.
     pub reset_us: Option<i64>,
+    /// Whether start and reset are computed from the time that the server is up. Then they differ a little from read to read, and move with
+    /// its clock. Stamps that the server has stored never do.
+    pub are_stamps_derived: bool,
     /// Rows dropped.
     pub evictions: Evictions,
     /// The server's sum of what the rows should explain.

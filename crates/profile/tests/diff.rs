@@ -38,6 +38,7 @@ fn read(second: i64, rows: &[Row]) -> Snapshot {
         clock_us: second * S,
         server: Server { identity: "a".to_owned(), version: "1".to_owned(), started_us: 10 * S },
         reset_us: Some(10 * S),
+        are_stamps_derived: false,
         evictions: Evictions::Counted(0),
         total: None,
     };
@@ -268,13 +269,22 @@ fn a_clock_that_is_set_back_changes_no_delta() {
 fn a_start_that_moves_with_the_clock_is_no_restart() {
     let started = |second: i64, own: Option<u64>, executions: u64, start: i64| {
         let snapshot = Snapshot { own_us: own, source: Source::Waits, ..read(second, &[row(1, executions)]) };
-        with(snapshot, |edge| (edge.server.started_us, edge.reset_us) = (start * S, Some(start * S)))
+        with(snapshot, |edge| {
+            edge.are_stamps_derived = true;
+            (edge.server.started_us, edge.reset_us) = (start * S, Some(start * S));
+        })
     };
     let before = |own| started(7200, own, 500, 100);
     let slot = last(&[before(Some(0)), started(10_860, Some(60_000_000), 520, 3701)]);
     assert_eq!((slot.event, told(&slot)), (None, vec![(1, Some(20), Status::EXACT)]));
-    let slot = last(&[before(None), started(7000, None, 520, -200)]);
-    assert_eq!(told(&slot), [], "without a clock of ours it may be a restart, and certainly is no spike");
+    // Without a clock of ours it may be a restart. It is no spike, whichever way the clock was set.
+    assert_eq!(told(&last(&[before(None), started(7000, None, 520, -100)])), []);
+    assert_eq!(told(&last(&[before(None), started(97_260, None, 520, 90_100)])), []);
+    // A row of a moment at which the clock was ahead proves nothing then.
+    let ahead = |snapshot: Snapshot| Snapshot { rows: vec![created(90_000, &row(1, 500))], ..snapshot };
+    assert_eq!(told(&last(&[ahead(before(None)), ahead(started(97_260, None, 0, 90_100))])), []);
+    let restarted = started(7260, Some(60_000_000), 3, 7230);
+    assert_eq!(told(&last(&[before(Some(0)), restarted])), [(1, Some(3), Status::LOWER_BOUND)]);
 }
 
 #[test]
@@ -341,4 +351,6 @@ fn coverage_is_what_deltas_explain_of_the_servers_total() {
     assert_eq!((slot.coverage.percent(), slot.coverage.explained_us, slot.deltas.len()), (None, None, 2));
     let restarted = with(total(read(120, &[row(1, 8)]), 9_000_000, 9_000_000), |edge| edge.server.started_us = 99 * S);
     assert_eq!(last(&[before(), restarted]).coverage.percent(), None, "it overtook the one of before the restart");
+    let other = with(total(read(120, &[row(1, 8)]), 9_000_000, 9_000_000), |edge| edge.server.identity.push('b'));
+    assert_eq!(last(&[before(), other]).coverage.percent(), None, "it is another server's");
 }

@@ -68,6 +68,7 @@ impl Story {
             clock_us: self.now * S,
             server: Server { identity: "a".to_owned(), version: "1".to_owned(), started_us: -9 * S },
             reset_us: None,
+            are_stamps_derived: false,
             evictions: Evictions::Never,
             total: None,
         };

@@ -190,7 +190,14 @@ impl World {
         }
         if self.random.in_thousand(fate.clock) {
             let step = self.random.between(2 * S, 3600 * S);
-            self.server.offset += if self.random.in_thousand(500) { step } else { -step };
+            let step = if self.random.in_thousand(500) { step } else { -step };
+            self.server.offset += step;
+            // Some go back at once.
+            if self.random.in_thousand(250) {
+                let back = self.now + self.random.between(1, 5 * S);
+                self.run_to(back);
+                self.server.offset -= step;
+            }
         }
         if self.random.in_thousand(fate.timing) {
             self.server.has_io_times = !self.server.has_io_times;

@@ -155,7 +155,8 @@ impl Server {
             Told::Nothing => Evictions::Untold,
         };
         let server = Stamps { started_us, ..self.stamps.clone() };
-        Edge { clock_us, server, reset_us: Some(reset_us), evictions, total: Some(self.total) }
+        let (are_stamps_derived, total) = (self.kind.derives_start, Some(self.total));
+        Edge { clock_us, server, reset_us: Some(reset_us), are_stamps_derived, evictions, total }
     }
 
     /// Rows of a part of the texts, with their lives.
