@@ -3,8 +3,8 @@
 //! Rows are compared by the server's own identity, and summed by query later: a sum over rows that come and go is no counter. What can't
 //! be proven is declared unknown. Three things prove how much of a row's counters is new:
 //! - it was seen before, is the same row, and no counter got less: the growth is;
-//! - it began at zero after it was last seen (another creation stamp, or a counter got less): all of it is, and what it had counted in the
-//!   end before that is lost;
+//! - it began at zero after it was last seen (another creation stamp, or a counter of a statement got less): all of it is, and what it had
+//!   counted in the end before that is lost;
 //! - it was never seen, and its creation stamp lies after the last read, or the last read had all rows of the epoch: all of it is.
 
 use std::fmt;
@@ -265,10 +265,11 @@ impl Reading<'_> {
             let longest_us = row.longest_us.filter(|now| seen.longest_us.is_some_and(|before| *now > before));
             return Some(Growth { values, since, status, longest_us });
         }
-        let is_same = stamps.is_some() && !is_other;
-        let reason = if is_same { Reason::Contradiction } else { Reason::Ended };
+        // A row that got less began anew, unless it is said to be the same, or is a sum of which a part went.
+        let is_anew = is_other || stamps.is_none() && !self.snapshot.source.has_sums();
+        let reason = if is_anew { Reason::Ended } else { Reason::Contradiction };
         slot.unknown.push(self.unknown(reason, Some(row.id), since.start_us));
-        (!is_same).then(|| Growth::whole(row, since, Status::LOWER_BOUND))
+        is_anew.then(|| Growth::whole(row, since, Status::LOWER_BOUND))
     }
 
     fn of_new(&self, row: &Row, slot: &mut Slot) -> Option<Growth> {

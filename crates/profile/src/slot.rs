@@ -54,7 +54,7 @@ pub enum Reason {
     FirstSight,
     /// The row began anew or was dropped: what it had counted since it was last seen is lost.
     Ended,
-    /// A counter of the row got less, though the row is said to be the same.
+    /// A counter of the row got less, though the row is said to be the same, or is a sum of which a part may be gone.
     Contradiction,
     /// Two rows of one read have the same identity.
     Duplicate,

@@ -21,6 +21,13 @@ pub enum Source {
     Counters,
 }
 
+impl Source {
+    /// Whether a row may sum up several things. It gets less when one of them goes, as a wait of all tables does when a table is dropped.
+    pub const fn has_sums(self) -> bool {
+        !matches!(self, Self::Queries)
+    }
+}
+
 /// A row of the source, by the server's own identity: a hash of all columns that tell one row from another. Two rows of one query have
 /// different ones. It is never a query's, because a sum over rows that come and go is no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

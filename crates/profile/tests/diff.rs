@@ -129,6 +129,14 @@ fn one_counter_that_fell_is_a_new_life() {
     assert_eq!(reasons(&slot), [(Reason::Ended, Some(1)), (Reason::Reset, None)]);
 }
 
+/// A wait of all tables is less after a table was dropped, and did not begin anew.
+#[test]
+fn a_sum_that_fell_is_no_growth() {
+    let waits = |read: Snapshot| Snapshot { source: Source::Waits, ..read };
+    let slot = last(&[waits(read(60, &[row(1, 500)])), waits(read(120, &[row(1, 400)]))]);
+    assert_eq!((told(&slot), reasons(&slot)), (vec![], vec![(Reason::Contradiction, Some(1))]));
+}
+
 #[test]
 fn a_stamp_tells_a_new_life_that_overtook_the_old_one() {
     let slot = last(&[read(60, &[created(20, &row(1, 5))]), read(120, &[created(70, &row(1, 8))])]);
