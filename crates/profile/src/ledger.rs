@@ -98,6 +98,18 @@ pub struct Closed {
     pub unattributed_us: u64,
 }
 
+impl Closed {
+    /// Time of all queries by activity. Held against a total that grows while statements run, it is their coverage.
+    pub fn by_activity_us(&self) -> u64 {
+        self.items.values().map(Activity::by_activity_us).sum()
+    }
+
+    /// Time of all executions that ended and that the server counted nowhere.
+    pub fn ended_unseen_us(&self) -> u64 {
+        self.items.values().map(|activity| activity.ended_unseen_us).sum()
+    }
+}
+
 impl Ledger {
     /// Takes a sample. An execution that was there before was active all the time since; a new one since its start.
     pub fn sample(&mut self, sample: &Sample) {

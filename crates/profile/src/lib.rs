@@ -2,7 +2,7 @@
 //! each figure and with what is not known said aloud.
 //!
 //! - [`snapshot`] is what a collector reads: rows of counters by the server's own row identity, and the stamps of the server.
-//! - [`diff`] turns what was known and a snapshot into a [`Slot`] of deltas. It is the only place where counters are subtracted.
+//! - [`mod@diff`] turns what was known and a snapshot into a [`Slot`] of deltas. It is the only place where counters are subtracted.
 //! - [`coverage`] says which share of the server's database time the deltas explain.
 //! - [`ledger`] adds what runs between completions, and counts nothing twice.
 //! - [`bucket`] sums slots by query, and rolls minutes up to hours; [`mod@compare`] holds two ranges against each other.

@@ -69,16 +69,15 @@ impl ActivityCheck {
             for (sum, more) in self.sums.iter_mut().zip([in_flight_us, shown_us, ended_unseen_us]) {
                 *sum += more;
             }
-            self.ended_unseen_us += ended_unseen_us;
         }
+        self.ended_unseen_us += closed.ended_unseen_us();
         // Whatever was shown was completed, ended unseen, or is open.
         let [in_flight, shown, ended_unseen] = self.sums;
         assert_eq!(in_flight, shown + ended_unseen + self.ledger.open_us());
-        let by_activity = closed.items.values().map(Activity::by_activity_us).sum();
         let &Reading { start, end, ref snapshot, .. } = reading;
         let read = Read { start, end, is_complete: snapshot.is_complete };
         if let Some(before) = self.closed.replace(read) {
-            self.slots.push((before, read, by_activity));
+            self.slots.push((before, read, closed.by_activity_us()));
         }
     }
 
