@@ -52,6 +52,14 @@ impl Figures {
         self.needed += more.needed;
     }
 
+    /// How often the stated coverage is near the truth.
+    pub fn coverage(&self) -> String {
+        let [all, calm, whole] = percents(self.near, self.slots);
+        format!(
+            "coverage within 2 points in {all:.2} % of slots, in {calm:.2} % of calm ones, in {whole:.2} % of whole ones"
+        )
+    }
+
     /// The bars.
     pub fn hold(&self) {
         let near = percents(self.near, self.slots);
@@ -72,8 +80,7 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [all, calm, whole] = self.slots;
         writeln!(f, "{all} slots, {calm} of them calm, {whole} of these read in whole; {} reads refused", self.torn)?;
-        let [all, calm, whole] = percents(self.near, self.slots);
-        writeln!(f, "  coverage within 2 points: {all:.2} %, calm {calm:.2} %, whole {whole:.2} %")?;
+        writeln!(f, "  {}", self.coverage())?;
         writeln!(f, "  no coverage in {:.2} %", percent(self.without_coverage, self.slots[0]))?;
         let counted = percent(self.counted, self.executions);
         writeln!(f, "  {} executions, {counted:.2} % of them in {} deltas", self.executions, self.deltas)?;
