@@ -105,8 +105,11 @@ impl Account {
             return self.begin(now, is_complete);
         };
         let (least, most) = accounted;
-        let explained = divided((first_guess, coverage.late_us), start - least, self.open_us);
-        coverage.late_us = first_guess.saturating_add(coverage.late_us) - explained;
+        // What is more than the total grew is late, too, whatever the stamps of rows say.
+        let is_late = coverage.late_us > 0 || first_guess > end - least;
+        let all = first_guess.saturating_add(coverage.late_us);
+        let explained = if is_late { divided(first_guess, all, start - least, self.open_us) } else { first_guess };
+        coverage.late_us = all - explained;
         coverage.explained_us = Some(explained);
         let reached = (start.max(least.saturating_add(explained)), end.min(most.saturating_add(explained)));
         // Either what is explained may be all there was, or there was more, or, by a server that contradicts itself, less.
@@ -126,13 +129,9 @@ impl Account {
     }
 }
 
-/// Of what is explained, some of it late, the part that is of the slot. By time is the first guess. The slot can't have more than the total
-/// grew, and earlier ones not more than was unknown of them, where that is known.
-fn divided((explained, late): (u64, u64), grown_us: u64, open_us: Option<u64>) -> u64 {
-    if late == 0 {
-        return explained;
-    }
-    let all = explained.saturating_add(late);
+/// Of all that is explained, some of it late, the part that is of the slot. By time is the first guess. The slot can't have more than the
+/// total grew, and earlier ones not more than was unknown of them, where that is known.
+fn divided(first_guess: u64, all: u64, grown_us: u64, open_us: Option<u64>) -> u64 {
     let least = open_us.map_or(0, |open| all.saturating_sub(open));
-    explained.clamp(least, grown_us.min(all).max(least))
+    first_guess.clamp(least, grown_us.min(all).max(least))
 }

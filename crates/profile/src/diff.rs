@@ -61,7 +61,7 @@ pub fn diff(known: &mut Known, snapshot: &Snapshot, slot_us: u64) -> Result<Slot
     known.bound(number);
     slot.deltas.sort_by_key(|delta| delta.row);
     slot.epoch = known.epoch;
-    known.latest_us = known.latest_us.max(snapshot.end.clock_us);
+    known.latest_us = known.latest_us.max(latest(snapshot));
     let (start, end) = (snapshot.start.clone(), snapshot.end.clone());
     known.last = Some(Read { source: snapshot.source, start, end, is_complete: snapshot.is_complete, sight });
     Ok(slot)
@@ -80,6 +80,11 @@ fn refusal(last: &Read, snapshot: &Snapshot) -> Option<Refusal> {
     } else {
         torn(snapshot)
     }
+}
+
+/// The latest moment that the server's clock showed in a read: it may be set back in the middle of one.
+fn latest(snapshot: &Snapshot) -> i64 {
+    snapshot.start.clock_us.max(snapshot.end.clock_us)
 }
 
 /// A slot without deltas.
@@ -109,7 +114,7 @@ fn empty(snapshot: &Snapshot, start_us: i64) -> Slot {
 /// The first read is only a point to start from.
 fn first(known: &mut Known, snapshot: &Snapshot, sight: Sight) -> Slot {
     known.epoch = 1;
-    known.latest_us = snapshot.end.clock_us;
+    known.latest_us = latest(snapshot);
     for row in &snapshot.rows {
         known.keep(row, sight);
     }
@@ -158,7 +163,7 @@ fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_
     }
     if event == Some(Reason::Failover) {
         // The other server's clock is another one.
-        known.latest_us = snapshot.end.clock_us;
+        known.latest_us = latest(snapshot);
     }
     slot
 }

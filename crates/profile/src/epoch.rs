@@ -85,8 +85,8 @@ pub(crate) fn are_stamps_proof(event: Option<Reason>, snapshot: &Snapshot, apart
     event.is_none_or(|event| event != Reason::Failover && !is_blind)
 }
 
-/// What happened since the read before, and how counters go on. `latest_us` is the latest moment by the server's clock at which a read
-/// ended: only a stamp after it is certain to be news, even if the clock was set back.
+/// What happened since the read before, and how counters go on. `latest_us` is the latest moment that the server's clock showed in
+/// a read: only a stamp after it is certain to be news, even if the clock was set back.
 pub(crate) fn between(
     last: &Read,
     snapshot: &Snapshot,

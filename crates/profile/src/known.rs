@@ -19,7 +19,7 @@ pub struct Known {
     pub(crate) last: Option<Read>,
     /// The number of the epoch, from 1.
     pub(crate) epoch: u64,
-    /// The latest moment by the server's clock at which a read ended.
+    /// The latest moment that the server's clock showed in a read.
     pub(crate) latest_us: i64,
     pub(crate) account: Account,
     rows: HashMap<RowId, Seen>,

@@ -270,6 +270,10 @@ fn a_clock_that_is_set_back_changes_no_delta() {
     let reads = [partial(read(7200, &[])), partial(read(3600, &[])), read(7190, &[created(7180, &row(2, 9_000))])];
     let reads = reads.map(|read| Snapshot { own_us: None, ..read });
     assert_eq!(told(&last(&reads)), []);
+    // It is set back in the middle of a read.
+    let mut first = partial(read(3600, &[]));
+    first.start.clock_us = 7200 * S;
+    assert_eq!(told(&last(&[first, read(7190, &[created(7180, &row(2, 9_000))])])), []);
 }
 
 /// Waits of a server that says its uptime: the start moves with the clock, and rows have no stamps.

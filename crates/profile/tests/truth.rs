@@ -45,6 +45,7 @@ fn history(seed: u64) -> Figures {
         activity.sample(&world);
         match diff(&mut known, &reading.snapshot, SLOT as u64) {
             Ok(slot) => {
+                world.is_watched = true;
                 check.take(&world, &reading, &slot);
                 activity.close(&slot, &reading);
             }

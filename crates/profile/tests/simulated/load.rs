@@ -54,6 +54,8 @@ pub struct World {
     pub log: Log,
     pub now: i64,
     pub ran: Vec<Ran>,
+    /// Whether anybody has read this server.
+    pub is_watched: bool,
     sessions: Vec<Doing>,
     /// Mean time of each text's executions.
     texts: Vec<f64>,
@@ -96,7 +98,8 @@ impl World {
         let sessions = vec![Doing::Nothing { until: 0 }; random.between(2, 7) as usize];
         let offset = random.between(-3600 * S, 3600 * S);
         let server = Server::new(kind, 1, 0, offset, capacity);
-        Self { random, server, log: Log::default(), now: 0, ran: Vec::new(), sessions, texts, nodes: 1, fate }
+        let (log, ran) = (Log::default(), Vec::new());
+        Self { random, server, log, now: 0, ran, is_watched: false, sessions, texts, nodes: 1, fate }
     }
 
     /// Lets time pass up to a moment.
@@ -188,7 +191,8 @@ impl World {
         if self.random.in_thousand(fate.pressure) {
             self.server.drop_some(&mut self.log, &mut self.random, self.now);
         }
-        if self.random.in_thousand(fate.clock) {
+        // A clock that was set back before anybody looked leaves rows of the future, which nobody can tell from new ones.
+        if self.random.in_thousand(fate.clock) && self.is_watched {
             let step = self.random.between(2 * S, 3600 * S);
             let step = if self.random.in_thousand(500) { step } else { -step };
             self.server.offset += step;
@@ -231,6 +235,7 @@ impl World {
             }
         }
         self.server = other;
+        self.is_watched = false;
         self.log.disturbed.push(self.now);
     }
 
