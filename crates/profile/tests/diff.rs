@@ -356,6 +356,12 @@ fn coverage_is_what_deltas_explain_of_the_servers_total() {
     let fell = last(&[before(), total(read(120, &[row(1, 8)]), 40_000, 40_000)]);
     assert_eq!((fell.coverage.percent(), fell.coverage.explained_us), (None, Some(30_000)));
     assert_eq!(last(&[before(), read(120, &[row(1, 8)])]).coverage.unknown_us(), None);
+    // A stamp of a clock that was ahead credits more to the slot than the total grew. It was unknown before.
+    let capped = partial(total(read(120, &[row(1, 8)]), 1_080_000, 1_080_000));
+    let ahead = total(read(180, &[row(1, 8), created(150, &row(2, 6))]), 1_090_000, 1_090_000);
+    let slot = last(&[before(), capped, ahead]);
+    assert_eq!((slot.coverage.explained_us, slot.coverage.late_us), (Some(10_000), 50_000));
+    assert!(slot.status.has(Status::ESTIMATED) && slot.coverage.percent() == Some(100.0));
     // Where a row does not say how long its work took, nobody can say how much is explained.
     let mut untimed = row(2, 9);
     untimed.values = Values::of([(Measure::Executions, 9)]);
