@@ -1,0 +1,35 @@
+//! The workload profiler's arithmetic: cumulative counters of a server in, what happened between two looks out, with a status on
+//! each figure and with what is not known said aloud.
+//!
+//! - [`snapshot`] is what a collector reads: rows of counters by the server's own row identity, and the stamps of the server.
+//! - [`mod@diff`] turns what was known and a snapshot into a [`Slot`] of deltas. It is the only place where counters are subtracted.
+//! - [`coverage`] says which share of the server's database time the deltas explain.
+//! - [`ledger`] adds what runs between completions, and counts nothing twice.
+//! - [`bucket`] sums slots by query, and rolls minutes up to hours; [`mod@compare`] holds two ranges against each other.
+//!
+//! Pure: no I/O, no clock, no randomness. Time is microseconds (`_us`): a moment of the server's clock since 1970 in UTC as `i64`, and a
+//! duration or a counter as `u64`. What is unknown is absent, never zero. Rates are for whoever shows a figure: every figure has its
+//! interval.
+
+pub mod bucket;
+pub mod compare;
+pub mod coverage;
+pub mod diff;
+mod epoch;
+pub mod known;
+pub mod ledger;
+pub mod measure;
+pub mod slot;
+pub mod snapshot;
+pub mod status;
+
+pub use bucket::{Bucket, Sum, roll_up};
+pub use compare::{Comparison, compare};
+pub use coverage::Coverage;
+pub use diff::{Refusal, diff};
+pub use known::Known;
+pub use ledger::Ledger;
+pub use measure::{Measure, Values};
+pub use slot::{Delta, Reason, Slot, Unknown};
+pub use snapshot::{Edge, Evictions, Item, Plan, Row, RowId, Server, Snapshot, Source, Total};
+pub use status::Status;
