@@ -54,8 +54,8 @@ pub(super) const FUNCTIONS: [&str; 12] = [
 /// Words between CREATE and the kind of what is made.
 pub(super) const MODIFIERS: &str = "or replace alter global local temp temporary unlogged unique clustered nonclustered columnstore spatial fulltext \
                          materialized recursive virtual constraint definer algorithm sql security invoker aggregate if not exists primary xml online offline";
-/// What a PRAGMA of SQLite must not set: the marks of a file, and what guards it.
-pub(super) const MARKS: &str = "user_version application_id writable_schema";
+/// What a PRAGMA of SQLite must not set: the marks of a file, what guards it, and the memory of the whole process.
+pub(super) const MARKS: &str = "user_version application_id writable_schema hard_heap_limit soft_heap_limit";
 /// Words behind which no name stands for a table.
 pub(super) const NO_ALIAS: &str = "select distinct where and or on set by not when then else in like between case having returning is null output \
                         limit offset escape values return print exists all any some add drop if while begin";
