@@ -165,6 +165,7 @@ fn a_text_in_a_text_and_procedures_of_the_servers_own_are_not_run() {
         ("SELECT 1; USE other", "USE"),
         ("KILL 5", "KILL"),
         ("PRAGMA user_version = 7", "PRAGMA user_version"),
+        ("PRAGMA hard_heap_limit=1000", "PRAGMA hard_heap_limit"),
         ("SELECT 1 INTO OUTFILE '/tmp/x'", "INTO OUTFILE"),
         ("IMPORT FOREIGN SCHEMA x FROM SERVER y INTO z", "IMPORT"),
         ("VACUUM INTO 'x.db'", "VACUUM"),
