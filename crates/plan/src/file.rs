@@ -3,6 +3,9 @@
 /// The database of temporary tables. Its files are on the instance's own disk, so no blob holds them.
 pub const TEMPDB: &str = "tempdb";
 
+/// Databases of the server itself, beside tempdb.
+const SYSTEM: [&str; 3] = ["master", "model", "msdb"];
+
 /// A file of a database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatabaseFile {
@@ -87,5 +90,10 @@ impl DatabaseFile {
     /// Whether it holds temporary tables.
     pub fn is_of_tempdb(&self) -> bool {
         self.database.eq_ignore_ascii_case(TEMPDB)
+    }
+
+    /// Whether it is of one of the server's own databases, tempdb left out.
+    pub fn is_of_system(&self) -> bool {
+        SYSTEM.iter().any(|name| self.database.eq_ignore_ascii_case(name))
     }
 }

@@ -77,9 +77,7 @@ impl Layout {
 /// What each database of a list needs, as far as the list says it. tempdb's files are elsewhere, and the system's databases need no layout.
 pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
-    for file in
-        files.iter().filter(|file| !file.is_of_tempdb() && !SYSTEM.contains(&file.database.to_lowercase().as_str()))
-    {
+    for file in files.iter().filter(|file| !file.is_of_tempdb() && !file.is_of_system()) {
         let at = all.iter().position(|need| need.database.eq_ignore_ascii_case(&file.database)).unwrap_or_else(|| {
             let database = file.database.clone();
             all.push(Need { database, data_gb: 0.0, data: [0.0; 2], log_gb: 0.0, log: [0.0; 2] });
@@ -96,9 +94,6 @@ pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
     }
     all
 }
-
-/// Databases of the server itself.
-const SYSTEM: [&str; 3] = ["master", "model", "msdb"];
 
 /// The layouts that carry what a database needs, of which none is better in everything; the one with the least space first. None if nothing
 /// carries it.
@@ -130,6 +125,7 @@ pub fn front(need: &Need, storage: &Storage<'_>, rules: &Rules) -> Vec<Layout> {
 /// Files of one kind on a step.
 struct Part {
     size_gb: f64,
+    blob_gb: f64,
     step: Step,
 }
 
@@ -143,7 +139,8 @@ fn part(all_gb: f64, count: u32, at: usize, kind: FileKind, storage: &Storage<'_
         FileKind::Log => storage.tier.log_file_tib,
     };
     let fits = size_gb <= step.blob_gb && most_tib.is_none_or(|tib| size_gb <= tib * GB_OF_TB);
-    fits.then(|| Part { size_gb, step: step.clone() })
+    let blob_gb = storage.blob_gb(size_gb).filter(|_| fits)?;
+    Some(Part { size_gb, blob_gb, step: step.clone() })
 }
 
 fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -> Option<Layout> {
@@ -159,7 +156,7 @@ fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -
         log_gb: log.size_gb,
         log_step: log.step.clone(),
         space_gb: files * data.size_gb + log.size_gb,
-        blob_gb: files * data.step.blob_gb + log.step.blob_gb,
+        blob_gb: files * data.blob_gb + log.blob_gb,
         used_percent,
         wait_ms,
     })

@@ -23,7 +23,7 @@ fn scripts_get_the_limits_of_each_file_and_whether_all_fit() {
     let plan = said.json().remove(0);
     let expected = serde_json::json!({
         "database": "shop", "file": "data1", "type": "data", "size_gb": 150.0, "blob_gb": 256.0, "tier": "P15", "iops": 1100.0,
-        "mb_per_s": 125.0, "highest_iops": 1080.0, "highest_mb_per_s": 60.0, "same_limits_gb": 106.0,
+        "mb_per_s": 125.0, "highest_iops": 1080.0, "highest_mb_per_s": 60.0, "same_limits_gb": 256.0,
         "next": { "size_gb": 257.0, "blob_gb": 512.0, "tier": "P20", "iops": 2300.0, "mb_per_s": 150.0 }
     });
     assert_eq!(plan["files"][0], expected);

@@ -306,7 +306,7 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result
     let apart = files.iter().filter(is_apart);
     let (apart_gb, apart_files) = apart.fold((0.0, 0), |sum, file| (sum.0 + file.size_gb, sum.1 + 1));
     let of_system = files.iter().filter(|file| is_apart(file) && !file.is_of_tempdb());
-    let apart_blobs: f64 = of_system.filter_map(|file| storage.step(file.size_gb)).map(|step| step.blob_gb).sum();
+    let apart_blobs: f64 = of_system.filter_map(|file| storage.blob_gb(file.size_gb)).sum();
     let space_gb = storage.space_gb().map_or(f64::INFINITY, |space| space - apart_gb);
     let blobs_gb = storage.blobs_gb().map_or(f64::INFINITY, |blobs| blobs - apart_blobs);
     let most_files = storage.tier.files.unwrap_or(u32::MAX).saturating_sub(apart_files);

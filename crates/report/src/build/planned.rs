@@ -249,6 +249,15 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
             quantity(*most_gb, "GB")
         ),
         Broken::Files { files, most } => format!("there are {files} files, and an instance may have {most}."),
+        Broken::Databases { databases, most } => {
+            format!("there are {databases} databases of users, and an instance may have {most}.")
+        }
+        Broken::Tempdb { kind, file_gb, most_gb } => format!(
+            "the {} files of tempdb take {}, and may take {}.",
+            kind.name(),
+            quantity(*file_gb, "GB"),
+            quantity(*most_gb, "GB")
+        ),
         Broken::Size { file, most_gb } => format!(
             "{} has {} GB, and a {} file may have {}.",
             files[*file].label(),
@@ -423,7 +432,7 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
             (text("file"), &|row: &Row<'_>| row.0.name.as_str().into()),
             (text("type"), &|row: &Row<'_>| row.0.kind.name().into()),
             (number("size", "GB"), &|row: &Row<'_>| row.0.size_gb.into()),
-            (number("blob", "GB").spare(3), &|row: &Row<'_>| step(row).map(|step| step.blob_gb).into()),
+            (number("blob", "GB").spare(3), &|row: &Row<'_>| row.1.blob_gb.into()),
             (number("limit", "IOPS"), &|row: &Row<'_>| step(row).and_then(|step| step.iops).into()),
             (number("limit", "MB/s"), &|row: &Row<'_>| step(row).and_then(|step| step.mb_per_s).into()),
             (number("used", "%"), &|row: &Row<'_>| used_percent(row).into()),

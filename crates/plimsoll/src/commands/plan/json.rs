@@ -48,6 +48,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         let next = of.next.as_ref().map(|next| {
             let mut more = limits_of(&next.step);
             more.insert("size_gb".to_owned(), json!(next.size_gb));
+            more.insert("blob_gb".to_owned(), json!(plan.storage.blob_gb(next.size_gb)));
             Value::Object(more)
         });
         let mut one = of.step.as_ref().map(limits_of).unwrap_or_default();
@@ -63,7 +64,8 @@ pub fn plan(plan: &Plan<'_>) -> Value {
             ("read_ms", file.read_ms.map(|ms| json!(ms))),
             ("write_ms", file.write_ms.map(|ms| json!(ms))),
             ("series", plan.activity.get(at).map(series)),
-            ("same_limits_gb", of.step.as_ref().map(|_| json!(of.same_gb))),
+            ("blob_gb", of.blob_gb.map(|gb| json!(gb))),
+            ("same_limits_gb", of.step.as_ref().map(|_| json!(file.size_gb + of.same_gb))),
             ("next", next),
         ];
         one.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
