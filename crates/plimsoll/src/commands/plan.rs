@@ -14,6 +14,7 @@ use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::limits;
+use plimsoll_plan::list::List;
 use plimsoll_plan::rules::{Observed, advise};
 use plimsoll_plan::sources::{self, Disks, Source};
 use plimsoll_plan::statements::statements;
@@ -185,7 +186,7 @@ fn of_activity(sampled: Sampled, storage: &Storage<'_>) -> Option<Input> {
 fn of_file(path: &Path, storage: &Storage<'_>) -> Result<Input, Failure> {
     let source = read(path, |bytes| sources::read(bytes, storage.unit_bytes()))?;
     Ok(match source {
-        Source::Files(files) => Input { files, ..Input::default() },
+        Source::Files(List { files, remarks }) => Input { files, remarks, ..Input::default() },
         Source::Disks(disks) => Input { disks: Some(disks), ..Input::default() },
     })
 }
