@@ -7,6 +7,9 @@
 use crate::file::{DatabaseFile, FileKind};
 use crate::storage::{GB_OF_TB, Step, Storage};
 
+/// Which part of the data is left free for it to grow, where it is not known to grow by more.
+pub const ROOM_PART: f64 = 0.1;
+
 /// How layouts are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {

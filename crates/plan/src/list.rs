@@ -1,4 +1,4 @@
-//! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms]`. Columns may
+//! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms,filegroup]`. Columns may
 //! come in any order, and others are passed over. The output of the script that the makers of the service published has the same under
 //! other names.
 
@@ -125,6 +125,7 @@ struct Columns {
     near: [Option<usize>; 2],
     limits: [Option<usize>; 2],
     path: Option<usize>,
+    filegroup: Option<usize>,
 }
 
 impl Columns {
@@ -153,6 +154,7 @@ impl Columns {
             near: NEAR.map(|name| sheet.column(&[name])),
             limits: LIMITS.map(|name| sheet.column(&[name])),
             path,
+            filegroup: sheet.column(&["filegroup"]),
         })
     }
 }
@@ -187,6 +189,7 @@ impl Row<'_> {
             database: self.name(database, "database")?,
             name: self.name(file, "file")?,
             kind,
+            filegroup: Some(self.text(self.columns.filegroup)).filter(|name| !name.is_empty()).map(foreign::plain),
             size_gb,
             used_gb,
             growth_gb: numbers(1)?,

@@ -79,7 +79,7 @@ fn people_read_the_answer_first_and_get_a_page() {
     assert_eq!(lines[1], "2 of 2 files whose rates are known stand at limits of their own: shop.data1, shop.log.");
     assert_eq!(
         lines[2],
-        "The 4 files together have 1,516 GB of 8,192 GB, and their blobs 2,432 GB of 35,840 GB. All fit."
+        "The 4 files together have 1,516 GB of 8,192 GB, and their blobs 2,432 GB of 35,840 GB. All fit as they are."
     );
     assert!(said.out.contains("--space says how much it was given"), "{}", said.out);
     let page = std::fs::read_to_string(scene.path("plan.html")).unwrap();
@@ -87,7 +87,7 @@ fn people_read_the_answer_first_and_get_a_page() {
     let small = scene.say(&["plan", "mi", "--files", "files.csv", "--space", "1TB", "--date", "2018-12-18"]);
     assert!(small.code == 0 && small.out.contains("These files do not fit: all files take 1,516 GB"), "{small:#?}");
     let known = scene.say(&["plan", "mi", "--vcores", "8", "--date", "2026-09-01"]);
-    assert!(known.code == 0 && known.out.contains("All files together have 8,192 GB."), "{known:#?}");
+    assert!(known.code == 0 && known.out.contains("All files together have 8,192 GB, and their blobs 35,840 GB."), "{known:#?}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_example_is_read_and_has_something_to_say() {
     let said = scene().say(&["plan", "mi", "--files", list, "--layouts", "--date", "2018-12-18"]);
     assert_eq!(said.code, 0, "{said:#?}");
     for words in [
-        "All fit.",
+        "All fit as they are.",
         "shop.shop_log uses 98.0 % of its IOPS",
         "The least space that carries",
         "MODIFY FILE (NAME = N'shop_log'",
@@ -139,7 +139,7 @@ fn a_single_file_is_spoken_of_as_one_and_many_are_counted() {
     std::fs::write(scene.path("one.csv"), "database,file,type,size_gb\nshop,data1,data,150\n").unwrap();
     let one = scene.say(&["plan", "mi", "--files", "one.csv", "--date", "2018-12-18", "--space", "8TB"]);
     assert!(
-        one.out.contains("The file has 150 GB of 8,192 GB, and its blob 256 GB of 35,840 GB. It fits."),
+        one.out.contains("The file has 150 GB of 8,192 GB, and its blob 256 GB of 35,840 GB. It fits as it is."),
         "{one:#?}"
     );
     let large: Vec<String> = (1..8).map(|number| format!("shop,large{number},data,5000")).collect();
@@ -296,7 +296,7 @@ fn files_are_held_against_disks_of_a_virtual_machine() {
     assert_eq!(against["on_instance"]["before"], "shop.data is at its IOPS");
     let advice = plan["advice"].to_string();
     assert!(
-        advice.contains("do 0 to 113 % more; with as many under way, a read or write would take 2.00 ms to 62.0 ms"),
+        advice.contains("do 0 to 113 % more, by how much is wanted; with as many under way, a read or write would take 2.00 ms to 62.0 ms"),
         "{advice}"
     );
     let text = scene.say(&[&words[..], &disks].concat());

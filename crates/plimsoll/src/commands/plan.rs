@@ -266,7 +266,12 @@ fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer
     }
     // Last: what was seen of a live server is nowhere else, and a page that can't be written takes nothing of it away.
     if let Some(path) = &options.html {
-        let page = html::page(std::slice::from_ref(report), "a plan by published limits", &made_now("Storage plan"));
+        let page = html::page_read_as(
+            std::slice::from_ref(report),
+            "a plan by published limits",
+            planned::HOW_TO_READ,
+            &made_now("Storage plan"),
+        );
         write(path, &page, printer)?;
     }
     Ok(exit::DONE)

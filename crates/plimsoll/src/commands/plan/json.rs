@@ -162,6 +162,7 @@ fn advice_of(one: &Advice, all: &[DatabaseFile]) -> Value {
         "rule": one.rule.id,
         "files": files.collect::<Vec<_>>(),
         "text": planned::advice(one, all),
+        "is_alternative": one.is_alternative,
         "source": one.rule.source,
         "date": one.rule.date,
     })
