@@ -77,7 +77,8 @@ impl Layout {
     }
 }
 
-/// What each database of a list needs, as far as the list says it. tempdb's files are elsewhere, and the system's databases need no layout.
+/// What each database of a list needs, as far as the list says it: of the data what is used, with room to grow, or else the size; of the log
+/// the size that it has. tempdb's files are elsewhere, and the system's databases need no layout.
 pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
     for file in files.iter().filter(|file| !file.is_of_tempdb() && !file.is_of_system()) {
@@ -91,7 +92,12 @@ pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
             FileKind::Data => (&mut need.data_gb, &mut need.data),
             FileKind::Log => (&mut need.log_gb, &mut need.log),
         };
-        *gb += file.used_gb.unwrap_or(file.size_gb);
+        *gb += match (file.kind, file.used_gb) {
+            // Full files grow by steps while others wait.
+            (FileKind::Data, Some(used)) => used + (ROOM_PART * used).max(file.growth_gb.unwrap_or(0.0)),
+            // How much of a log is used now says little of what it needs.
+            _ => file.size_gb,
+        };
         rates[0] += file.iops.unwrap_or(0.0);
         rates[1] += file.mb_per_s.unwrap_or(0.0);
     }

@@ -87,7 +87,10 @@ fn people_read_the_answer_first_and_get_a_page() {
     let small = scene.say(&["plan", "mi", "--files", "files.csv", "--space", "1TB", "--date", "2018-12-18"]);
     assert!(small.code == 0 && small.out.contains("These files do not fit: all files take 1,516 GB"), "{small:#?}");
     let known = scene.say(&["plan", "mi", "--vcores", "8", "--date", "2026-09-01"]);
-    assert!(known.code == 0 && known.out.contains("All files together have 8,192 GB, and their blobs 35,840 GB."), "{known:#?}");
+    assert!(
+        known.code == 0 && known.out.contains("All files together have 8,192 GB, and their blobs 35,840 GB."),
+        "{known:#?}"
+    );
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn the_example_is_read_and_has_something_to_say() {
     for words in [
         "All fit as they are.",
         "shop.shop_log uses 98.0 % of its IOPS",
-        "The least space that carries",
+        "Larger files are the cheapest way",
         "MODIFY FILE (NAME = N'shop_log'",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
@@ -188,10 +191,10 @@ const SCRIPT: &str = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,B
 fn what_a_layout_was_not_made_for_is_said() {
     let scene = Scene::new();
     let list =
-        "database,file,type,size_gb,iops,mb_per_s\nshop,data,data,150,900,30\ncrm,data,data,50,,\ncrm,log,log,5,,\n";
+        "database,file,type,size_gb,iops,mb_per_s\nshop,data,data,150,9000,30\ncrm,data,data,50,,\ncrm,log,log,5,,\n";
     std::fs::write(scene.path("files.csv"), list).unwrap();
     let said = scene.say(&["plan", "mi", "--files", "files.csv", "--layouts"]);
-    for words in ["Nothing is known of what crm does", "The list has no log of shop"] {
+    for words in ["As it is, as the list does not say what it does: crm.", "The list has no log of shop"] {
         assert!(said.out.contains(words), "'{words}' is missing: {said:#?}");
     }
     // What is wrong with an option is said before a server is looked at.
@@ -240,6 +243,60 @@ fn the_published_scripts_output_and_the_waits_of_an_instance_say_what_holds_it_b
     let words = ["plan", "mi", "--files", "mssql://a@h/d", "--password-file", "secret", "--html", "secret"];
     scene.say(&words).failed(2, &["would be written over what is read"]);
     assert_eq!(std::fs::read_to_string(scene.path("secret")).unwrap(), "pw");
+}
+
+/// The size to enlarge to, its gain and the statement stand on the first page; a database that carries its load is left alone.
+#[test]
+fn what_to_enlarge_is_one_answer_with_its_statements() {
+    let scene = Scene::new();
+    let rows = SCRIPT.split_once('\n').unwrap().1.to_owned()
+        + "idle,idle,https://x/idle.mdf,600,1025,5000,10,0,200,1,0\nidle,idle_log,https://x/idle.ldf,30,129,500,1,0,100,1,0\n";
+    std::fs::write(scene.path("headless.csv"), &rows).unwrap();
+    let words = ["plan", "mi", "--files", "headless.csv", "--space", "1TB"];
+    let said = scene.say(&words).out.replace("\n  ", " ");
+    for words in [
+        "shop.data_0 uses 99.7 % of its IOPS, in 7 intervals: with 130 GB",
+        "by how much is wanted",
+        "All fit as they are.",
+        "Files to enlarge",
+        "ALTER DATABASE [shop] MODIFY FILE (NAME = N'data_0', SIZE = 130GB);",
+        "The list has no tempdb",
+        "On next-generation General Purpose",
+    ] {
+        assert!(said.contains(words), "'{words}' is missing: {said}");
+    }
+    let layouts = scene.say(&[&words[..], &["--layouts", "--json"]].concat()).json().remove(0);
+    let layouts = &layouts["layouts"];
+    assert_eq!(layouts["as_they_are"], serde_json::json!(["idle"]), "{layouts}");
+    assert_eq!(layouts["enlarged"][0]["files"], serde_json::json!([{ "file": "shop.data_0", "size_gb": 130.0 }]));
+    assert_eq!(layouts["statements"].as_str().unwrap().matches("ALTER").count(), 1, "{layouts}");
+    // With busy CPU no file helps, and none is enlarged.
+    let busy = scene.say(&[&words[..], &["--cpu", "95%"]].concat());
+    assert!(!busy.out.contains("ALTER DATABASE") && busy.out.contains("help only once"), "{busy:#?}");
+    scene.say(&[&words[..], &["--cpu", "0.95"]].concat()).failed(2, &["may be a part or a percentage"]);
+    scene.say(&[&words[..], &["--headroom", "-5%"]].concat()).failed(2, &["--headroom -5% is no percentage"]);
+    // 130 GB for the file, where the instance has 10 GB more than all files: said before anything else.
+    let tight = scene.say(&["plan", "mi", "--files", "headless.csv", "--space", "749GB"]);
+    let out = tight.out.replace("\n  ", " ");
+    assert!(out.contains("Raise the space of the instance to 800 GB first"), "{tight:#?}");
+    assert!(out.contains("-- 10 GB are free, and the statements take 30."), "{tight:#?}");
+    std::fs::write(scene.path("many.csv"), many(130)).unwrap();
+    let many = scene.say(&["plan", "mi", "--files", "many.csv", "--vcores", "8"]).out.replace('\n', " ");
+    for words in [
+        "With all 65 enlargements files take",
+        "and such an instance can have 8,192 GB",
+        "come first, and no more fits",
+        "more vCores (up to 16,384 GB)",
+        "A table has all 65",
+    ] {
+        assert!(many.contains(words), "'{words}' is missing: {many}");
+    }
+}
+
+/// Sixty-five databases whose data files stand at a limit.
+fn many(gb: u32) -> String {
+    let row = |at: u32| format!("db{at},d,data,{},{},5\ndb{at},l,log,5,10,0.1\n", gb - 40, 460 + at % 40);
+    "database,file,type,size_gb,iops,mb_per_s\n".to_owned() + &(0..65).map(row).collect::<String>()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use plimsoll_plan::gain::Brings;
 use plimsoll_plan::rules::NORMAL_MS;
+use plimsoll_plan::statements::Steps;
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Advice, DatabaseFile, Finding, Step};
 
@@ -207,6 +208,22 @@ fn waits(one: &Advice, percent: &str, slowest_ms: Option<f64>, named: impl Fn() 
     }
 }
 
+/// The statements that enlarge them, as far as they fit at all. None where CPU holds back.
+pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f64>) -> String {
+    let mut steps = Steps::default();
+    let short = advised.iter().find(|one| matches!(one.finding, Finding::Short { .. }));
+    if advised.iter().any(|one| matches!(one.finding, Finding::Cpu { .. })) {
+        return String::new();
+    }
+    for one in advised.iter().filter(|one| !one.is_alternative) {
+        let (Finding::Grow { size_gb, of, .. }, Some(at)) = (&one.finding, one.files.first()) else { continue };
+        if short.is_none_or(|short| short.files.contains(at)) {
+            steps.enlarge(&files[*at], *size_gb, &format!("It stands at its limit of {}.", of.name()));
+        }
+    }
+    steps.text(free_gb)
+}
+
 /// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.
 pub(super) fn table(advised: &[Advice], files: &[DatabaseFile]) -> Option<Table> {
     struct Row<'a> {
@@ -231,7 +248,7 @@ pub(super) fn table(advised: &[Advice], files: &[DatabaseFile]) -> Option<Table>
         Some(Row { file: &files[*at], used_percent, of, size_gb, step: step.clone(), most_percent, fits })
     };
     Table::of(
-        advised.iter().filter_map(row),
+        advised.iter().filter(|one| !one.is_alternative).filter_map(row),
         &[
             (text("database"), &|row: &Row<'_>| row.file.database.as_str().into()),
             (text("file"), &|row: &Row<'_>| row.file.name.as_str().into()),

@@ -25,7 +25,7 @@ pub fn all(plan: &Plan<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    all.extend(plan.layouts.iter().flat_map(|found| layouts::unknown(found)));
+    all.extend(plan.layouts.iter().flat_map(|found| layouts::unknown(found, files)));
     all.extend(plan.remarks.iter().cloned());
     all.push(
         "This is for General Purpose, where files have limits of their own. On next-generation General Purpose they share limits, and size \

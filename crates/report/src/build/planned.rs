@@ -6,11 +6,11 @@ use plimsoll_plan::rules::{Observed, used};
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Activity, Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
 
-pub use super::advised::advice;
+pub use super::advised::{advice, statements};
 use super::layouts::{self, Found};
 use super::{advised, against, notes, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
-use crate::model::{Part, Rank, Report, Table, Tone, number, text};
+use crate::model::{Block, Part, Rank, Report, Table, Tone, number, text};
 
 /// Files that are named in a sentence; a table has all.
 pub(super) const MOST_NAMED: usize = 5;
@@ -66,7 +66,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
     }
-    let grown = advised.iter().filter(|one| is_grown(one)).count();
+    let grown = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).count();
     let (first, rest) = split(advised);
     for one in first {
         answer.say(Tone::Plain, advice(one, files));
@@ -80,7 +80,9 @@ pub fn report(plan: &Plan<'_>) -> Report {
     if advised.is_empty() {
         answer.say(Tone::Plain, nothing_to_gain(files, limits));
     }
-    answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
+    for sentence in found.iter().flat_map(|found| layouts::sentences(found, files, storage)) {
+        answer.say(Tone::Plain, sentence);
+    }
     answer.say(Tone::Plain, plan.against.as_ref().and_then(|(pool, against)| against::held(files, pool, against)));
     answer.say(Tone::Plain, log_rate(storage));
     for sentence in too_large(files, limits).into_iter().chain(other_limits(plan)).chain(uncounted(plan)) {
@@ -91,6 +93,10 @@ pub fn report(plan: &Plan<'_>) -> Report {
     }
     let mut grow = Part::of(Rank::Table);
     grow.table("Files to enlarge", advised::table(advised, files));
+    let statements = statements(advised, files, storage.space_gb().map(|space| space - limits.file_gb));
+    if found.is_none() && !statements.is_empty() {
+        grow.blocks.push(Block::Text(layouts::STATEMENTS.to_owned(), statements));
+    }
     let stairs = plots_files::staircase(files, storage, limits);
     let used = plots_files::used_over_time(files, limits, plan.activity);
     let mut picture = Part::of(Rank::Picture);
@@ -139,10 +145,10 @@ const fn is_grown(one: &Advice) -> bool {
 fn split(advised: &[Advice]) -> (Vec<&Advice>, Vec<&Advice>) {
     let (mut first, mut rest, mut grown) = (Vec::new(), Vec::new(), 0);
     for one in advised {
-        grown += usize::from(is_grown(one));
+        grown += usize::from(is_grown(one) && !one.is_alternative);
         if !one.is_alternative && first.len() < MOST_ADVICE && !(is_grown(one) && grown > MOST_GROWN) {
             first.push(one);
-        } else if !is_grown(one) {
+        } else if one.is_alternative || !is_grown(one) {
             rest.push(one);
         }
     }
@@ -348,7 +354,9 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
             (text("stands"), &|row: &Row<'_>| state(row).unwrap_or_default().into()),
             (number("highest", "IOPS"), &|row: &Row<'_>| row.0.iops.into()),
             (number("highest", "MB/s").spare(1), &|row: &Row<'_>| row.0.mb_per_s.into()),
-            (number("at a limit", "intervals").spare(2), &|row: &Row<'_>| row.0.at_limit.map(|seen| seen.intervals).into()),
+            (number("at a limit", "intervals").spare(2), &|row: &Row<'_>| {
+                row.0.at_limit.map(|seen| seen.intervals).into()
+            }),
             (number("of", "intervals").spare(1), &|row: &Row<'_>| row.0.at_limit.and_then(|seen| seen.of).into()),
             (number("a read", "ms").spare(1), &|row: &Row<'_>| row.0.read_ms.into()),
             (number("a write", "ms").spare(1), &|row: &Row<'_>| row.0.write_ms.into()),
