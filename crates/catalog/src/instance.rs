@@ -50,6 +50,15 @@ pub struct InstanceTier {
     pub files: Option<u32>,
     /// The most that the blobs of all files may take together, in TiB.
     pub blobs_tib: Option<f64>,
+    /// The sizes of blobs in GiB, the smallest first, where the limits of files go by other steps.
+    #[serde(default)]
+    pub blob_gib: Vec<f64>,
+    /// The most databases of users.
+    pub databases: Option<u32>,
+    /// The most that the data files of tempdb may take for each virtual core, in GiB.
+    pub tempdb_gib_per_vcore: Option<f64>,
+    /// The largest log of tempdb, in GiB.
+    pub tempdb_log_gib: Option<f64>,
     /// How fast the log may grow.
     #[serde(default)]
     pub log_rate: Vec<LogRate>,
@@ -140,15 +149,24 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<InstanceEdition>, C
 fn check_tier(tier: &InstanceTier) -> Result<(), Problem> {
     check_name("tier", &tier.name)?;
     check_text("title", &tier.title)?;
-    let single =
-        [("data_file_tib", tier.data_file_tib), ("log_file_tib", tier.log_file_tib), ("blobs_tib", tier.blobs_tib)];
+    let single = [
+        ("data_file_tib", tier.data_file_tib),
+        ("log_file_tib", tier.log_file_tib),
+        ("blobs_tib", tier.blobs_tib),
+        ("tempdb_gib_per_vcore", tier.tempdb_gib_per_vcore),
+        ("tempdb_log_gib", tier.tempdb_log_gib),
+    ];
+    if !tier.blob_gib.is_sorted() {
+        return Err("blob_gib: the smallest size comes first".into());
+    }
+    let blobs = tier.blob_gib.iter().map(|gib| ("blob_gib", Some(*gib)));
     let spaces = tier.space.iter().map(|space| ("tib", Some(space.tib)));
     let rates = tier.log_rate.iter().flat_map(|rate| {
         let keys = ["per_vcore", "instance", "database_low", "database_high"];
         keys.into_iter().zip([rate.per_vcore, rate.instance, rate.database_low, rate.database_high])
     });
     let shared = tier.shared_io.iter().flat_map(|io| [("iops", Some(io.iops)), ("mb_per_second", io.mb_per_second)]);
-    for (key, amount) in single.into_iter().chain(spaces).chain(rates).chain(shared) {
+    for (key, amount) in single.into_iter().chain(blobs).chain(spaces).chain(rates).chain(shared) {
         amount.map_or(Ok(()), |amount| check_positive(key, amount))?;
     }
     Ok(())

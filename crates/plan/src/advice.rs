@@ -7,6 +7,9 @@ use crate::storage::{LimitOf, Step};
 /// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
 pub const AT_LIMIT_PERCENT: f64 = 90.0;
 
+/// From this share on it has other limits than these: no file does so much more than its limit lets it.
+pub const ABOVE_PERCENT: f64 = 110.0;
+
 /// A rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -25,19 +28,22 @@ pub struct Rule {
 const ARTICLE: &str = "article on storage performance of Managed Instance General Purpose";
 const DATE: &str = "2018-12-18";
 
+const fn own(id: &'static str, condition: &'static str, formula: &'static str) -> Rule {
+    Rule { id, condition, formula, source: "Plimsoll", date: "2026-11-28" }
+}
+
 const fn rule(id: &'static str, condition: &'static str, formula: &'static str) -> Rule {
     Rule { id, condition, formula, source: ARTICLE, date: DATE }
 }
 
 /// All rules, in the order in which they are to be followed.
-pub const RULES: [Rule; 14] = [
-    Rule {
-        id: "cpu-first",
-        condition: "CPU is used to 90 % or more",
-        formula: "CPU of the instance: no file, however large, makes it do more",
-        source: "Plimsoll",
-        date: "2026-11-28",
-    },
+pub const RULES: [Rule; 16] = [
+    own("cpu-first", "CPU is used to 90 % or more", "CPU of the instance: no file, however large, makes it do more"),
+    own(
+        "other-limits",
+        "a file does 110 % or more of its IOPS or MB/s",
+        "max(IOPS / limit, MB/s / limit) >= 1.1: it has other limits than these, so no size is given for it",
+    ),
     rule(
         "log-governor",
         "the logs together grow by 90 % or more of what the instance lets them",
@@ -51,7 +57,7 @@ pub const RULES: [Rule; 14] = [
     rule(
         "waits-for-data",
         "of what sessions wait for, pages of data files take the most, no less than all that is no storage, and a read or write there \
-         takes longer than normal",
+         takes longer than normal, or a data file stands at a limit where nobody took times",
         "PAGEIOLATCH / all waits; ms of a read or write > 10",
     ),
     rule(
@@ -64,12 +70,21 @@ pub const RULES: [Rule; 14] = [
         "the sizes that the other rules ask for are more than the instance's space, and it can have more",
         "files + what they are to grow by > space < the most that such an instance can have",
     ),
+    own(
+        "space-short",
+        "the sizes that the other rules ask for are more than such an instance can have, or their blobs are",
+        "files + what they are to grow by > the most that such an instance can have; first those that use most of their limits",
+    ),
     rule(
         "log-before-data",
-        "the log and a data file of a database both use 90 % or more of a limit",
+        "the log and a data file of a database both use 90 % or more of a limit, and a larger log would do more",
         "used / limit of the file's blob, of both",
     ),
-    rule("file-at-limit", "a file uses 90 % or more of its IOPS or MB/s", "max(IOPS / limit, MB/s / limit)"),
+    rule(
+        "file-at-limit",
+        "a file uses 90 to 110 % of its IOPS or MB/s, and a larger one would do more",
+        "max(IOPS / limit, MB/s / limit)",
+    ),
     rule(
         "more-files",
         "a data file stands at a limit, and no size is known to have enough",
@@ -87,18 +102,18 @@ pub const RULES: [Rule; 14] = [
     ),
     rule(
         "equal-files",
-        "data files of a database differ in size by more than 1 %, or in how they grow",
+        "data files of a database (of a filegroup, where the list has them) differ in size by more than 1 %, or in how they grow",
         "largest size / smallest size",
     ),
     rule(
         "fewer-files",
-        "fewer data files of the same size in all have as many IOPS together",
+        "fewer data files of the same size in all have as many IOPS together, and carry what all of them do",
         "m x IOPS of a file of (all / m) GB >= n x IOPS now, m < n",
     ),
     rule(
         "size-for-nothing",
-        "space is short, and a file is larger than its content and its limits ask for",
-        "size - max(used, the smallest size with the same limits)",
+        "space is short, and a data file is larger than its content and its limits ask for",
+        "size - max(used + 10 %, the smallest size with the same limits)",
     ),
 ];
 
@@ -109,6 +124,8 @@ pub struct Advice {
     pub rule: &'static Rule,
     /// The files that it is about, by their places in the list.
     pub files: Vec<usize>,
+    /// Whether another piece of advice already serves the same files: one of the two is enough.
+    pub is_alternative: bool,
     /// What was found and what to do, as figures.
     pub finding: Finding,
 }
@@ -118,10 +135,21 @@ pub struct Advice {
 pub enum Finding {
     /// The logs stand at the governor.
     LogRate {
-        /// MB a second that they grow by.
+        /// MB a second of all logs, each at its busiest.
         mb_per_s: f64,
-        /// MB a second that they may.
+        /// The same of the log that does most.
+        largest_mb_per_s: f64,
+        /// MB a second that they may grow by.
         limit_mb_per_s: f64,
+        /// Logs at limits of their own, which bring no more with another size before that.
+        held: Vec<usize>,
+    },
+    /// Files do more than their limits let them.
+    Above {
+        /// Percent of its limit that the first of them does.
+        used_percent: f64,
+        /// Of which.
+        of: LimitOf,
     },
     /// More space is needed before files can grow.
     Space {
@@ -131,6 +159,17 @@ pub enum Finding {
         space_gb: f64,
         /// The most that such an instance can have.
         most_gb: f64,
+    },
+    /// There is not so much space to be had, or their blobs are too large together. The files of this advice fit, those that use most first.
+    Short {
+        /// GB that files take once they are as large as they should be, and the most that such an instance can have.
+        files_gb: [Option<f64>; 2],
+        /// The same of their blobs.
+        blobs_gb: [Option<f64>; 2],
+        /// Files that are to grow.
+        wanted: usize,
+        /// The most that an instance with more cores has, in GB.
+        elsewhere_gb: Option<f64>,
     },
     /// The log of the database goes first.
     LogFirst,
@@ -169,8 +208,10 @@ pub enum Finding {
     Equal {
         /// The smallest.
         smallest_gb: f64,
-        /// The largest, which all should have.
+        /// The largest.
         largest_gb: f64,
+        /// By how much all others would grow to be as large, in GB.
+        more_gb: f64,
     },
     /// Fewer are to be made.
     Fewer {
@@ -212,5 +253,5 @@ pub enum Finding {
 /// What a rule of this name found.
 pub(crate) fn of(id: &str, files: Vec<usize>, finding: Finding) -> Option<Advice> {
     let rule = RULES.iter().find(|rule| rule.id == id)?;
-    Some(Advice { rule, files, finding })
+    Some(Advice { rule, files, is_alternative: false, finding })
 }

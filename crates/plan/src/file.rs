@@ -3,6 +3,9 @@
 /// The database of temporary tables. Its files are on the instance's own disk, so no blob holds them.
 pub const TEMPDB: &str = "tempdb";
 
+/// Databases of the server itself, beside tempdb.
+const SYSTEM: [&str; 3] = ["master", "model", "msdb"];
+
 /// A file of a database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatabaseFile {
@@ -12,6 +15,8 @@ pub struct DatabaseFile {
     pub name: String,
     /// What is in it.
     pub kind: FileKind,
+    /// The filegroup that it belongs to, by name or number.
+    pub filegroup: Option<String>,
     /// How large it is, in GB, whether that is used or not.
     pub size_gb: f64,
     /// How much of it is used, in GB.
@@ -67,6 +72,7 @@ impl DatabaseFile {
             database: database.to_owned(),
             name: name.to_owned(),
             kind,
+            filegroup: None,
             size_gb,
             used_gb: None,
             growth_gb: None,
@@ -87,5 +93,15 @@ impl DatabaseFile {
     /// Whether it holds temporary tables.
     pub fn is_of_tempdb(&self) -> bool {
         self.database.eq_ignore_ascii_case(TEMPDB)
+    }
+
+    /// Whether it is of one of the server's own databases, tempdb left out.
+    pub fn is_of_system(&self) -> bool {
+        SYSTEM.iter().any(|name| self.database.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether both are of one database.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.database.eq_ignore_ascii_case(&other.database)
     }
 }

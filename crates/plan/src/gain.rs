@@ -4,9 +4,6 @@
 use crate::file::DatabaseFile;
 use crate::storage::{LimitOf, Step};
 
-/// How long an operation takes below its limits, in ms, from the least to the most (the article of 2018-12-18: 2 to 10 ms).
-pub const UNTHROTTLED_MS: [f64; 2] = [2.0, 10.0];
-
 /// What a file would do with other limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Brings {
@@ -16,8 +13,15 @@ pub struct Brings {
     pub ms: Option<[f64; 3]>,
 }
 
-/// What the limits of `step` bring a file that stands at this limit. `None` where they have no more of it.
-pub fn brings(file: &DatabaseFile, of: LimitOf, step: &Step) -> Option<Brings> {
+/// What the limits of `step` bring a file that stands at this limit, where an operation takes from the least to the most ms of `unthrottled_ms`
+/// below it, and the file can do `most_times` what it does, whatever its size. `None` where they have no more of it.
+pub fn brings(
+    file: &DatabaseFile,
+    of: LimitOf,
+    step: &Step,
+    unthrottled_ms: [f64; 2],
+    most_times: f64,
+) -> Option<Brings> {
     let (seen, limit) = match of {
         LimitOf::Iops => (file.iops?, step.iops?),
         LimitOf::Bandwidth => (file.mb_per_s?, step.mb_per_s?),
@@ -25,8 +29,9 @@ pub fn brings(file: &DatabaseFile, of: LimitOf, step: &Step) -> Option<Brings> {
     if seen <= 0.0 || limit <= seen {
         return None;
     }
+    let limit = limit.min(seen * most_times.max(1.0));
     let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(|ms| *ms > 0.0);
-    let [least, most] = UNTHROTTLED_MS;
+    let [least, most] = unthrottled_ms;
     // As many under way as now make so much at the best time of an operation.
     let rate = now.map_or(limit, |now| (seen * now / least).clamp(seen, limit));
     let ms = now.map(|now| {
@@ -51,19 +56,28 @@ mod tests {
 
     #[test]
     fn more_is_bounded_by_the_limit_and_by_what_is_under_way() {
-        let found = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0)).unwrap();
+        let of = |file: &DatabaseFile, limit| brings(file, LimitOf::Iops, &step(limit), [2.0, 10.0], f64::INFINITY);
+        let found = of(&file(500.0, None), 2300.0).unwrap();
         assert_eq!((found.most_percent.round(), found.ms), (360.0, None));
         // Two under way make 1,000 at 2 ms each, however high the limit is.
-        let few = brings(&file(500.0, Some(4.0)), LimitOf::Iops, &step(2300.0)).unwrap();
+        let few = of(&file(500.0, Some(4.0)), 2300.0).unwrap();
         assert_eq!((few.most_percent, few.ms), (100.0, Some([4.0, 2.0, 4.0])));
-        assert_eq!(brings(&file(2300.0, None), LimitOf::Iops, &step(2300.0)), None);
-        assert_eq!(brings(&file(0.0, None), LimitOf::Iops, &step(2300.0)), None);
+        assert_eq!(of(&file(2300.0, None), 2300.0), None);
+        assert_eq!(of(&file(0.0, None), 2300.0), None);
+        // What no size changes bounds it, too, and so does a longer time at best.
+        let capped = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), [2.0, 10.0], 1.5).unwrap();
+        assert_eq!(capped.most_percent, 50.0);
+        let slow = brings(&file(500.0, Some(10.0)), LimitOf::Iops, &step(2300.0), [5.0, 10.0], f64::INFINITY).unwrap();
+        assert_eq!((slow.most_percent, slow.ms), (100.0, Some([10.0, 5.0, 10.0])));
     }
 
     /// Published enlargements (reference, 3.10), by the limits of 2018: the time of a write afterwards.
     #[test]
     fn published_enlargements_took_the_times_that_are_said() {
-        let said = |iops, now, then| brings(&file(iops, Some(now)), LimitOf::Iops, &step(then)).unwrap().ms.unwrap();
+        let said = |iops, now, then| {
+            let file = file(iops, Some(now));
+            brings(&file, LimitOf::Iops, &step(then), [2.0, 10.0], f64::INFINITY).unwrap().ms.unwrap()
+        };
         // The log from 32 to 512 GB: 4.5 ms. Data files from 512 GB to 1.1 TB: 49 ms.
         assert_eq!(said(500.0, 16.0, 2300.0).map(|ms| ms as u32), [16, 2, 10]);
         let [_, least, most] = said(2300.0, 165.0, 7500.0);

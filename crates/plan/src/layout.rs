@@ -7,6 +7,9 @@
 use crate::file::{DatabaseFile, FileKind};
 use crate::storage::{GB_OF_TB, Step, Storage};
 
+/// Which part of the data is left free for it to grow, where it is not known to grow by more.
+pub const ROOM_PART: f64 = 0.1;
+
 /// How layouts are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
@@ -74,12 +77,11 @@ impl Layout {
     }
 }
 
-/// What each database of a list needs, as far as the list says it. tempdb's files are elsewhere, and the system's databases need no layout.
+/// What each database of a list needs, as far as the list says it: of the data what is used, with room to grow, or else the size; of the log
+/// the size that it has. tempdb's files are elsewhere, and the system's databases need no layout.
 pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
-    for file in
-        files.iter().filter(|file| !file.is_of_tempdb() && !SYSTEM.contains(&file.database.to_lowercase().as_str()))
-    {
+    for file in files.iter().filter(|file| !file.is_of_tempdb() && !file.is_of_system()) {
         let at = all.iter().position(|need| need.database.eq_ignore_ascii_case(&file.database)).unwrap_or_else(|| {
             let database = file.database.clone();
             all.push(Need { database, data_gb: 0.0, data: [0.0; 2], log_gb: 0.0, log: [0.0; 2] });
@@ -90,15 +92,17 @@ pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
             FileKind::Data => (&mut need.data_gb, &mut need.data),
             FileKind::Log => (&mut need.log_gb, &mut need.log),
         };
-        *gb += file.used_gb.unwrap_or(file.size_gb);
+        *gb += match (file.kind, file.used_gb) {
+            // Full files grow by steps while others wait.
+            (FileKind::Data, Some(used)) => used + (ROOM_PART * used).max(file.growth_gb.unwrap_or(0.0)),
+            // How much of a log is used now says little of what it needs.
+            _ => file.size_gb,
+        };
         rates[0] += file.iops.unwrap_or(0.0);
         rates[1] += file.mb_per_s.unwrap_or(0.0);
     }
     all
 }
-
-/// Databases of the server itself.
-const SYSTEM: [&str; 3] = ["master", "model", "msdb"];
 
 /// The layouts that carry what a database needs, of which none is better in everything; the one with the least space first. None if nothing
 /// carries it.
@@ -130,6 +134,7 @@ pub fn front(need: &Need, storage: &Storage<'_>, rules: &Rules) -> Vec<Layout> {
 /// Files of one kind on a step.
 struct Part {
     size_gb: f64,
+    blob_gb: f64,
     step: Step,
 }
 
@@ -143,7 +148,8 @@ fn part(all_gb: f64, count: u32, at: usize, kind: FileKind, storage: &Storage<'_
         FileKind::Log => storage.tier.log_file_tib,
     };
     let fits = size_gb <= step.blob_gb && most_tib.is_none_or(|tib| size_gb <= tib * GB_OF_TB);
-    fits.then(|| Part { size_gb, step: step.clone() })
+    let blob_gb = storage.blob_gb(size_gb).filter(|_| fits)?;
+    Some(Part { size_gb, blob_gb, step: step.clone() })
 }
 
 fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -> Option<Layout> {
@@ -159,7 +165,7 @@ fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -
         log_gb: log.size_gb,
         log_step: log.step.clone(),
         space_gb: files * data.size_gb + log.size_gb,
-        blob_gb: files * data.step.blob_gb + log.step.blob_gb,
+        blob_gb: files * data.blob_gb + log.blob_gb,
         used_percent,
         wait_ms,
     })

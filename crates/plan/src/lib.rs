@@ -20,6 +20,7 @@ pub mod statements;
 pub mod storage;
 pub mod trial;
 pub mod waits;
+pub mod ways;
 
 pub use activity::Activity;
 pub use advice::{Advice, Finding, RULES, Rule};

@@ -1,6 +1,8 @@
 //! The limits of each file by its size, and whether all files fit: the file total against the instance's space, the blob total against
 //! what an account may hold.
 
+use std::collections::BTreeSet;
+
 use crate::file::{DatabaseFile, FileKind};
 use crate::storage::{GB_OF_TB, Step, Storage};
 
@@ -20,8 +22,10 @@ pub struct Limits {
 /// What a file has by its size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileLimits {
-    /// Its blob; absent for tempdb, and for a file that no blob holds.
+    /// Its limits; absent for tempdb, and for a file that no blob holds.
     pub step: Option<Step>,
+    /// Its blob, in GB.
+    pub blob_gb: Option<f64>,
     /// GB that it can grow by and have the same limits.
     pub same_gb: f64,
     /// What more gigabytes would bring.
@@ -61,6 +65,22 @@ pub enum Broken {
         /// The most.
         most: u32,
     },
+    /// How many databases of users there are.
+    Databases {
+        /// So many.
+        databases: usize,
+        /// The most.
+        most: u32,
+    },
+    /// The files of tempdb.
+    Tempdb {
+        /// Of which kind.
+        kind: FileKind,
+        /// GB that they take.
+        file_gb: f64,
+        /// GB that they may take.
+        most_gb: f64,
+    },
     /// A file.
     Size {
         /// Its place in the list.
@@ -74,7 +94,7 @@ pub enum Broken {
 pub fn limits(files: &[DatabaseFile], storage: &Storage<'_>) -> Limits {
     let all: Vec<FileLimits> = files.iter().map(|file| of_file(file, storage)).collect();
     let file_gb = files.iter().map(|file| file.size_gb).sum();
-    let blob_gb = all.iter().filter_map(|file| file.step.as_ref()).map(|step| step.blob_gb).sum();
+    let blob_gb = all.iter().filter_map(|file| file.blob_gb).sum();
     let mut broken = Vec::new();
     if let Some(space_gb) = storage.space_gb().filter(|space| file_gb > *space) {
         broken.push(Broken::Space { file_gb, space_gb });
@@ -85,12 +105,30 @@ pub fn limits(files: &[DatabaseFile], storage: &Storage<'_>) -> Limits {
     if let Some(most) = storage.tier.files.filter(|most| files.len() > *most as usize) {
         broken.push(Broken::Files { files: files.len(), most });
     }
+    broken.extend(too_many_databases(files, storage));
+    broken.extend(too_large_tempdb(files, storage));
     let too_large = files.iter().enumerate().filter_map(|(at, file)| {
         let most_gb = largest_gb(file, storage).filter(|most| file.size_gb > *most)?;
         Some(Broken::Size { file: at, most_gb })
     });
     broken.extend(too_large);
     Limits { files: all, file_gb, blob_gb, broken }
+}
+
+fn too_many_databases(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<Broken> {
+    let most = storage.tier.databases?;
+    let of_users = files.iter().filter(|file| !file.is_of_tempdb() && !file.is_of_system());
+    let databases = of_users.map(|file| file.database.to_lowercase()).collect::<BTreeSet<_>>().len();
+    (databases > most as usize).then_some(Broken::Databases { databases, most })
+}
+
+fn too_large_tempdb(files: &[DatabaseFile], storage: &Storage<'_>) -> Vec<Broken> {
+    let of = |(kind, most_gb): (FileKind, Option<f64>)| {
+        let own = files.iter().filter(|file| file.is_of_tempdb() && file.kind == kind);
+        let (file_gb, most_gb) = (own.map(|file| file.size_gb).sum::<f64>(), most_gb?);
+        (file_gb > most_gb).then_some(Broken::Tempdb { kind, file_gb, most_gb })
+    };
+    [FileKind::Data, FileKind::Log].into_iter().zip(storage.tempdb_gb()).filter_map(of).collect()
 }
 
 /// The largest file of its kind, in GB.
@@ -108,12 +146,15 @@ fn largest_gb(file: &DatabaseFile, storage: &Storage<'_>) -> Option<f64> {
 
 pub(crate) fn of_file(file: &DatabaseFile, storage: &Storage<'_>) -> FileLimits {
     let step = storage.step(file.size_gb).filter(|_| !file.is_of_tempdb());
-    let Some(step) = step else { return FileLimits { step: None, same_gb: 0.0, next: None } };
+    let Some(step) = step else {
+        return FileLimits { step: None, blob_gb: None, same_gb: 0.0, next: None };
+    };
     let most_gb = largest_gb(file, storage).unwrap_or(f64::INFINITY);
     let next = storage.next(step).map(|(next, above_gb)| Next { size_gb: above_gb.floor() + 1.0, step: next.clone() });
     let next = next.filter(|next| next.size_gb <= most_gb);
     let same_to = next.as_ref().map_or(step.blob_gb, |next| next.size_gb - 1.0);
-    FileLimits { step: Some(step.clone()), same_gb: (same_to.min(most_gb) - file.size_gb).max(0.0), next }
+    let blob_gb = storage.blob_gb(file.size_gb);
+    FileLimits { step: Some(step.clone()), blob_gb, same_gb: (same_to.min(most_gb) - file.size_gb).max(0.0), next }
 }
 
 #[cfg(test)]
@@ -183,7 +224,7 @@ mod tests {
         let found = limits(&files, &of_2018());
         assert!((found.file_gb - 2048.4474).abs() < 1e-9, "{}", found.file_gb);
         assert_eq!(Some(found.blob_gb), Some(1024.0 + 1024.0 + 256.0 + 128.0 + 128.0));
-        assert_eq!(found.files[5], FileLimits { step: None, same_gb: 0.0, next: None });
+        assert_eq!(found.files[5], FileLimits { step: None, blob_gb: None, same_gb: 0.0, next: None });
         let more = limits(&same(&[900.0, 600.0, 400.0, 140.0, 8.4474]), &of_2018());
         assert_eq!(Some(more.blob_gb), Some(2944.0));
     }
@@ -209,8 +250,41 @@ mod tests {
         let mut files = same(&[1.0; 281]);
         files[280] = DatabaseFile { kind: FileKind::Log, size_gb: 3000.0, ..files[280].clone() };
         let broken = limits(&files, &storage).broken;
-        assert_eq!(broken, [Broken::Files { files: 281, most: 280 }, Broken::Size { file: 280, most_gb: 2048.0 }]);
+        let blobs = Broken::Blobs { blob_gb: 280.0 * 128.0 + 4096.0, most_gb: 35_840.0 };
+        assert_eq!(
+            broken,
+            [blobs, Broken::Files { files: 281, most: 280 }, Broken::Size { file: 280, most_gb: 2048.0 }]
+        );
         assert_eq!(limits(&same(&[9000.0]), &storage).broken, [Broken::Size { file: 0, most_gb: 8192.0 }]);
+    }
+
+    /// What the pages of 2022-06-02 and 2026-08-10 print, and the known issue that both point to.
+    #[test]
+    fn later_pages_have_blobs_databases_and_tempdb_too() {
+        for day in [Date { year: 2022, month: 6, day: 15 }, Date { year: 2026, month: 9, day: 1 }] {
+            let on = |vcores| storage(Wishes { day: Some(day), vcores, ..Wishes::default() });
+            assert_eq!(
+                [Some(4), Some(8), Some(16)].map(|cores| on(cores).space_gb().unwrap()),
+                [2048.0, 8192.0, 16384.0]
+            );
+            // 248 files of 1 GB and one of 1.2 TB take 35 TB, as the page has it.
+            let mut files = same(&[1.0; 248]);
+            files.push(file("shop", "large", 1228.8));
+            let found = limits(&files, &on(None));
+            assert_eq!((found.blob_gb, found.broken.as_slice()), (35_840.0, [].as_slice()));
+            files.push(file("shop", "one more", 1.0));
+            assert!(matches!(limits(&files, &on(None)).broken[..], [Broken::Blobs { .. }]));
+            // A blob of 256 GB holds 150, whose limits go on to 512.
+            assert_eq!(limits(&same(&[150.0, 5000.0]), &on(None)).blob_gb, 256.0 + 8192.0);
+            let of = |count: u32| (0..count).map(|at| file(&at.to_string(), "f", 1.0)).chain([file("MSDB", "m", 1.0)]);
+            assert_eq!(limits(&of(100).collect::<Vec<_>>(), &on(None)).broken, []);
+            let many = limits(&of(101).collect::<Vec<_>>(), &on(None)).broken;
+            assert_eq!(many, [Broken::Databases { databases: 101, most: 100 }]);
+            let tempdb = |gb| limits(&[file("tempdb", "t", gb), file("tempdb", "u", 1.0)], &on(Some(4))).broken;
+            assert_eq!(tempdb(95.0), []);
+            let over = Broken::Tempdb { kind: FileKind::Data, file_gb: 97.0, most_gb: 96.0 };
+            assert_eq!(tempdb(96.0), [over]);
+        }
     }
 
     #[test]
@@ -221,7 +295,7 @@ mod tests {
         };
         assert_eq!(on(None, Some(8), None), Ok(Some(8192.0)));
         assert_eq!(on(None, Some(4), Some(1000.0)), Ok(Some(1000.0)));
-        assert_eq!(on(Some(Date { year: 2022, month: 7, day: 1 }), Some(8), None), Ok(None));
+        assert_eq!(on(Some(Date { year: 2022, month: 7, day: 1 }), Some(8), None), Ok(Some(8192.0)));
         let said = |result: Result<_, StorageError>| result.unwrap_err().to_string();
         assert_eq!(
             said(on(None, Some(4), Some(4096.0))),

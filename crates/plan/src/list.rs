@@ -1,4 +1,4 @@
-//! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms]`. Columns may
+//! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms,filegroup]`. Columns may
 //! come in any order, and others are passed over. The output of the script that the makers of the service published has the same under
 //! other names.
 
@@ -33,6 +33,36 @@ const LIMITS: [&str; 2] = ["IOPSLimit", "ThroughputLimitMBPS"];
 /// Where the script has the file; its ending says what is in it.
 const PATH: &str = "FilePhysicalName";
 
+/// The columns of the published script's output, in their order.
+const SCRIPT: [&str; 11] = [
+    "DatabaseName",
+    "FileLogicalName",
+    PATH,
+    "FileSizeGB",
+    "BlobSizeGB",
+    LIMITS[0],
+    "MaxIOPS",
+    NEAR[0],
+    LIMITS[1],
+    "MaxThroughputMBPS",
+    NEAR[1],
+];
+
+/// Endings of paths whose content is known.
+const ENDINGS: [(&str, FileKind); 3] = [("mdf", FileKind::Data), ("ndf", FileKind::Data), ("ldf", FileKind::Log)];
+
+/// A list of files, and what is to be known of how it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List {
+    /// The files.
+    pub files: Vec<DatabaseFile>,
+    /// What was taken for granted.
+    pub remarks: Vec<String>,
+}
+
+/// Files that are named in a remark.
+const MOST_NAMED: usize = 5;
+
 /// More files than these are no instance's: the largest may have some thousands.
 const MOST_FILES: usize = 20_000;
 
@@ -40,18 +70,22 @@ const MOST_FILES: usize = 20_000;
 ///
 /// # Errors
 /// The first thing that is wrong, with its line: no header, a missing column, a number that is none, a file that is listed twice.
-pub fn read(bytes: &[u8]) -> Result<Vec<DatabaseFile>, ListError> {
+pub fn read(bytes: &[u8]) -> Result<List, ListError> {
     of_text(&text_of(bytes)?)
 }
 
-pub(crate) fn of_text(text: &str) -> Result<Vec<DatabaseFile>, ListError> {
-    let sheet = Sheet::read(text, MOST_FILES)?;
+pub(crate) fn of_text(text: &str) -> Result<List, ListError> {
+    let sheet = Sheet::with(text, MOST_FILES, without_header)?;
     let columns = Columns::of(&sheet)?;
     let mut files: Vec<DatabaseFile> = Vec::new();
     let mut known = HashSet::new();
+    let mut guessed = Vec::new();
     for record in &sheet.rows {
         let row = Row { record, line: line_of(record), sheet: &sheet, columns: &columns };
-        let file = row.file()?;
+        let (file, is_guess) = row.file()?;
+        if is_guess {
+            guessed.push(format!("{} {}", file.label(), file.kind.name()));
+        }
         if !known.insert((file.database.to_lowercase(), file.name.to_lowercase())) {
             return Err(row.wrong(format!("file '{}' of '{}' is listed twice", file.name, file.database)));
         }
@@ -60,7 +94,28 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<DatabaseFile>, ListError> {
     if files.is_empty() {
         return Err(ListError::whole("it lists no file"));
     }
-    Ok(files)
+    let mut remarks = Vec::new();
+    if !guessed.is_empty() {
+        let more = guessed.len().saturating_sub(MOST_NAMED);
+        guessed.truncate(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let text = "The endings of some paths do not say what is in the file. By their names they were taken as";
+        remarks.push(format!("{text}: {}{more}.", guessed.join(", ")));
+    }
+    let [.., iops, mb_per_s, _, _] = columns.optional;
+    let missing: Vec<&str> =
+        [(iops, "iops"), (mb_per_s, "mb_per_s")].into_iter().filter(|one| one.0.is_none()).map(|one| one.1).collect();
+    if let [missing] = missing.as_slice() {
+        remarks.push(format!("The list has no column {missing}: a file that stands at that limit is not seen."));
+    }
+    Ok(List { files, remarks })
+}
+
+/// The columns of a script's output that was saved without its header.
+fn without_header(first: &StringRecord) -> Option<StringRecord> {
+    let is_number = |text: &str| text.replace(',', ".").parse::<f64>().is_ok() || text.eq_ignore_ascii_case("null");
+    let is_one = first.len() == SCRIPT.len() && first.iter().skip(3).all(is_number);
+    is_one.then(|| StringRecord::from(SCRIPT.to_vec()))
 }
 
 /// Where each column is.
@@ -70,6 +125,7 @@ struct Columns {
     near: [Option<usize>; 2],
     limits: [Option<usize>; 2],
     path: Option<usize>,
+    filegroup: Option<usize>,
 }
 
 impl Columns {
@@ -83,7 +139,8 @@ impl Columns {
             let all = NEEDED.map(|names| names[0]).join(", ");
             let is_headless = sheet.headers.iter().any(|header| header.parse::<f64>().is_ok());
             let advice = if is_headless {
-                "; its first line has numbers: let the program that writes it include column headers"
+                "; its first line has numbers: tick \"Include column headers when copying or saving the results\" (Management Studio: Options, Query \
+                 Results) or let the program that writes it include them"
             } else {
                 ""
             };
@@ -97,6 +154,7 @@ impl Columns {
             near: NEAR.map(|name| sheet.column(&[name])),
             limits: LIMITS.map(|name| sheet.column(&[name])),
             path,
+            filegroup: sheet.column(&["filegroup"]),
         })
     }
 }
@@ -109,7 +167,8 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn file(&self) -> Result<DatabaseFile, ListError> {
+    /// The file, and whether its kind is a guess.
+    fn file(&self) -> Result<(DatabaseFile, bool), ListError> {
         let [database, file, _, size] = self.columns.needed;
         let numbers = |at: usize| self.number(self.columns.optional[at], OPTIONAL[at][0]);
         let size_gb = self.number(size, "size_gb")?.ok_or_else(|| self.wrong("size_gb is empty"))?;
@@ -124,11 +183,13 @@ impl Row<'_> {
         let [near_iops, near_rate] = near;
         let near = near_iops?.into_iter().chain(near_rate?).reduce(f64::max);
         let [iops_limit, rate_limit] = [0, 1].map(|at| self.number(self.columns.limits[at], LIMITS[at]));
-        Ok(DatabaseFile {
+        let (kind, is_guess) = self.kind()?;
+        let file = DatabaseFile {
             said: [iops_limit?, rate_limit?],
             database: self.name(database, "database")?,
             name: self.name(file, "file")?,
-            kind: self.kind()?,
+            kind,
+            filegroup: Some(self.text(self.columns.filegroup)).filter(|name| !name.is_empty()).map(foreign::plain),
             size_gb,
             used_gb,
             growth_gb: numbers(1)?,
@@ -137,7 +198,8 @@ impl Row<'_> {
             read_ms: numbers(4)?,
             write_ms: numbers(5)?,
             at_limit: near.map(|intervals| AtLimit { intervals: intervals as u64, of: None }),
-        })
+        };
+        Ok((file, is_guess))
     }
 
     fn wrong(&self, problem: impl Into<String>) -> ListError {
@@ -159,17 +221,20 @@ impl Row<'_> {
         Ok(foreign::plain(name))
     }
 
-    /// The word of this list, and those of the engine's own views; else what the file's ending says.
-    fn kind(&self) -> Result<FileKind, ListError> {
+    /// The word of this list, and those of the engine's own views; else what the file's path says, and whether that is a guess.
+    fn kind(&self) -> Result<(FileKind, bool), ListError> {
         let [.., kind, _] = self.columns.needed;
         if kind.is_none() {
             let path = self.text(self.columns.path).to_ascii_lowercase();
-            let is_log = path.rsplit_once('.').is_some_and(|(_, ending)| ending == "ldf");
-            return Ok(if is_log { FileKind::Log } else { FileKind::Data });
+            let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+            let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+            let is_log = || self.text(self.columns.needed[1]).to_ascii_lowercase().contains("log");
+            let guess = || if is_log() { FileKind::Log } else { FileKind::Data };
+            return Ok(known.map_or_else(|| (guess(), true), |(_, kind)| (*kind, false)));
         }
         match self.text(kind).to_ascii_lowercase().as_str() {
-            "data" | "rows" => Ok(FileKind::Data),
-            "log" => Ok(FileKind::Log),
+            "data" | "rows" => Ok((FileKind::Data, false)),
+            "log" => Ok((FileKind::Log, false)),
             other => Err(self.wrong(format!("type '{}' is neither data nor log", shown(other)))),
         }
     }
@@ -191,8 +256,9 @@ mod tests {
 
     #[test]
     fn columns_come_in_any_order_and_unknown_is_absent() {
-        let files =
-            read(b"Type,IOPS,size_gb,remark,file,database\nROWS,,150.5,old,f1,shop\nlog,20,8,,l1,shop\n").unwrap();
+        let files = read(b"Type,IOPS,size_gb,remark,file,database\nROWS,,150.5,old,f1,shop\nlog,20,8,,l1,shop\n")
+            .unwrap()
+            .files;
         assert_eq!((files[0].kind, files[0].size_gb, files[0].iops), (FileKind::Data, 150.5, None));
         assert_eq!((files[1].kind, files[1].iops, files[1].used_gb), (FileKind::Log, Some(20.0), None));
     }
@@ -205,6 +271,7 @@ mod tests {
             let bytes: Vec<u8> = mark.into_iter().chain(text.encode_utf16().flat_map(of)).collect();
             assert_eq!(read(&bytes).unwrap(), expected);
             assert!(read(&bytes[..bytes.len() - 1]).unwrap_err().problem.contains("UTF-16"));
+            assert_eq!(read(&bytes[2..]).unwrap(), expected, "without the mark");
         }
         assert_eq!(read(&[b"\xef\xbb\xbf", text.as_bytes()].concat()).unwrap(), expected);
         assert!(read(b"\xe9,file").unwrap_err().problem.contains("neither UTF-8"));
@@ -218,14 +285,53 @@ mod tests {
                     shop,data_0,https://x.blob.core.windows.net/a/data_0.mdf,150.0000,513,2300,2288.51,7,150,31.20,0\n\
                     shop,log,https://x.blob.core.windows.net/a/log.LDF,8.5000,129,500,20.00,0,100,99.10,11\n";
         for text in [text.to_owned(), text.replace(',', "\t")] {
-            let files = read(text.as_bytes()).unwrap();
+            let files = read(text.as_bytes()).unwrap().files;
             assert_eq!((files[0].kind, files[0].size_gb, files[0].iops), (FileKind::Data, 150.0, Some(2288.51)));
             assert_eq!(files[0].at_limit, Some(AtLimit { intervals: 7, of: None }));
             assert_eq!((files[1].kind, files[1].mb_per_s), (FileKind::Log, Some(99.1)));
             assert_eq!(files[1].at_limit, Some(AtLimit { intervals: 11, of: None }));
         }
         let (_, rows) = text.split_once('\n').unwrap();
-        assert!(said(rows).ends_with("let the program that writes it include column headers"), "{}", said(rows));
+        assert_eq!(read(rows.as_bytes()).unwrap(), read(text.as_bytes()).unwrap(), "known by its eleven columns");
+        let one = said("a,f,data,1\na,g,data,2\n");
+        assert!(one.contains("tick \"Include column headers when copying or saving the results\""), "{one}");
+    }
+
+    /// As programs save tables: with lines that are none of it, and other names.
+    #[test]
+    fn what_programs_write_around_a_table_is_left_out() {
+        let header = "database,file,type,size_gb";
+        let expected = read(format!("{header}\na,f,data,1.5\n").as_bytes()).unwrap();
+        for text in [
+            format!("#TYPE System.Data.DataRow\n{header}\na,f,data,1.5\n"),
+            format!("{header}\n--------,----,----,-------\na,f,data,1.5\n\n(1 rows affected)\n"),
+            format!("{header}\na,f,data,1.5\n\n(1 row affected)\n\nCompletion time: 2026-11-28T12:51:00.1+01:00\n"),
+            format!("\nsep=;\n{}\na;f;data;1,5\n", header.replace(',', ";")),
+            format!("Database,FILE,type,Size GB\na,f,data,1.5\n"),
+        ] {
+            assert_eq!(read(text.as_bytes()).unwrap(), expected, "{text}");
+        }
+        assert_eq!(said(&format!("#TYPE x\n{header}\na,f,data,ten\n")), "line 3: size_gb 'ten' is no number");
+        let fixed = said("database file type size_gb\n-------- ---- ---- -------\na        f    data     1.5\n");
+        assert!(fixed.contains("save the results as CSV"), "{fixed}");
+        assert!(said(&format!("{header}\na,f,data,\"1,5\"\n")).ends_with("the decimal sign is the point"));
+        assert!(said(&format!("{header}\na,f,data,1,5\n")).ends_with("the decimal sign is the point"));
+    }
+
+    #[test]
+    fn what_was_taken_for_granted_is_said() {
+        let text = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,Max IOPS\n\
+                    shop,shop,https://x/shop.mdf,1,2\nshop,shop_log,https://x/shop.xyz,1,2\nshop,rest,none,1,2\n";
+        let list = read(text.as_bytes()).unwrap();
+        assert_eq!(
+            list.files.iter().map(|file| file.kind).collect::<Vec<_>>(),
+            [FileKind::Data, FileKind::Log, FileKind::Data]
+        );
+        assert_eq!(list.files[0].iops, Some(2.0));
+        let [endings, rates] = list.remarks.as_slice() else { panic!("{:?}", list.remarks) };
+        assert!(endings.ends_with("taken as: shop.shop_log log, shop.rest data."), "{endings}");
+        assert!(rates.starts_with("The list has no column mb_per_s"), "{rates}");
+        assert_eq!(read(b"database,file,type,size_gb\na,f,data,1\n").unwrap().remarks, [""; 0]);
     }
 
     #[test]

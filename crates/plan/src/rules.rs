@@ -1,17 +1,16 @@
 //! What to change, by the rules that the makers of the service published: each as data, with what it looks at and where it comes from.
 
-use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, RULES, of};
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, RULES, of};
 use crate::file::{DatabaseFile, FileKind};
-use crate::gain::brings;
-use crate::limits::{FileLimits, Limits, Next, of_file};
-use crate::storage::{LimitOf, Step, Storage};
+use crate::limits::{FileLimits, Limits};
+use crate::storage::{LimitOf, Storage};
 
 mod diagnosis;
+mod growth;
+mod sizes;
+mod space;
 
 pub use diagnosis::{NORMAL_MS, Observed, THROTTLED_MS, WaitShares};
-
-/// Data files of a database that differ by more than this part are not of one size.
-const EQUAL_PART: f64 = 0.01;
 
 /// How much of the limit that it comes nearer to a file uses, in percent; `None` where one of both is not known.
 pub fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, LimitOf)> {
@@ -22,141 +21,112 @@ pub fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, LimitOf)> 
     iops.into_iter().chain(rate).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
+/// What the rules look at.
+struct Case<'a> {
+    files: &'a [DatabaseFile],
+    storage: &'a Storage<'a>,
+    limits: &'a Limits,
+    /// Files at a limit, those that use most of it first. Of a database the log comes first.
+    at_limit: Vec<usize>,
+    /// Whether sessions wait for the governor of the log's rate.
+    waits_for_governor: bool,
+}
+
 /// What to change, in the order in which it is to be done.
 pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Vec<Advice> {
-    let at_limit: Vec<usize> = (0..files.len())
-        .filter(|at| used(&files[*at], &limits.files[*at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT))
-        .collect();
-    let mut all = diagnosis::diagnose(files, limits, observed, &at_limit);
-    all.extend(log_governor(files, storage));
-    all.extend(space_first(files, storage, limits, &at_limit));
-    all.extend(log_first(files, &at_limit));
-    all.extend(at_limit.iter().filter_map(|at| grow(*at, &files[*at], &limits.files[*at], storage)));
-    for database in databases(files) {
-        all.extend(equal(files, &database));
-        all.extend(fewer(files, storage, limits, &database));
+    let percent = |at: usize| used(&files[at], &limits.files[at]).map_or(0.0, |(percent, _)| percent);
+    let at_limit = (0..files.len()).filter(|at| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&percent(*at))).collect();
+    let waits_for_governor = observed.waits.is_some_and(|waits| diagnosis::is_governed(&waits));
+    let mut case = Case { files, storage, limits, at_limit, waits_for_governor };
+    case.in_order();
+    let grown: Vec<Advice> = case.at_limit.iter().filter_map(|at| growth::grow(*at, &case)).collect();
+    let mut all = diagnosis::diagnose(&case, observed);
+    all.extend(above(&case));
+    all.extend(log_governor(&case));
+    all.extend(space::short(&case, &grown));
+    all.extend(log_first(&case, &grown));
+    for places in sizes::databases(files) {
+        let serves = grown.iter().any(|one| one.files.iter().any(|at| places.contains(at)));
+        let others = sizes::equal(&case, &places).into_iter().chain(sizes::fewer(&case, &places, &grown));
+        all.extend(others.map(|one| Advice { is_alternative: serves, ..one }));
     }
-    all.extend(for_nothing(files, storage, limits, &at_limit));
+    all.extend(sizes::for_nothing(&case, &grown));
+    all.extend(grown);
     let place = |advice: &Advice| RULES.iter().position(|rule| rule.id == advice.rule.id);
     all.sort_by_key(place);
     all
 }
 
-fn log_governor(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<Advice> {
-    let limit_mb_per_s = storage.tier.log_mb_per_second(storage.wishes.vcores)?;
+impl Case<'_> {
+    fn percent(&self, at: usize) -> f64 {
+        used(&self.files[at], &self.limits.files[at]).map_or(0.0, |(percent, _)| percent)
+    }
+
+    /// Databases by what their busiest file uses; within one the log first, then by use.
+    fn in_order(&mut self) {
+        let of_database = |at: usize| {
+            let own = self.at_limit.iter().filter(|other| self.files[**other].is_beside(&self.files[at]));
+            own.map(|other| self.percent(*other)).fold(0.0, f64::max)
+        };
+        let key = |at: usize| {
+            let is_log = self.files[at].kind == FileKind::Log;
+            (of_database(at), self.files[at].database.to_lowercase(), is_log, self.percent(at))
+        };
+        let mut keyed: Vec<_> = self.at_limit.iter().map(|at| (key(*at), *at)).collect();
+        keyed.sort_by(|(a, _), (b, _)| {
+            let by_database = b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1));
+            by_database.then(b.2.cmp(&a.2)).then(b.3.total_cmp(&a.3))
+        });
+        self.at_limit = keyed.into_iter().map(|(_, at)| at).collect();
+    }
+
+    /// MB a second of all logs, each at its busiest, without that of one.
+    fn logs_mb_per_s(&self, without: Option<usize>) -> f64 {
+        let logs = self.logs().filter(|at| Some(*at) != without);
+        logs.filter_map(|at| self.files[at].mb_per_s).sum()
+    }
+
+    fn logs(&self) -> impl Iterator<Item = usize> {
+        (0..self.files.len()).filter(|at| self.files[*at].kind == FileKind::Log && !self.files[*at].is_of_tempdb())
+    }
+}
+
+/// Files that do more than their limits let them, those that do most first.
+fn above(case: &Case<'_>) -> Option<Advice> {
+    let mut all: Vec<usize> = (0..case.files.len()).filter(|at| case.percent(*at) >= ABOVE_PERCENT).collect();
+    all.sort_by(|a, b| case.percent(*b).total_cmp(&case.percent(*a)));
+    let first = all.first()?;
+    let (used_percent, of_limit) = used(&case.files[*first], &case.limits.files[*first])?;
+    of("other-limits", all, Finding::Above { used_percent, of: of_limit })
+}
+
+fn log_governor(case: &Case<'_>) -> Option<Advice> {
+    let limit_mb_per_s = case.storage.tier.log_mb_per_second(case.storage.wishes.vcores)?;
+    let mb_per_s = case.logs_mb_per_s(None);
+    if 100.0 * mb_per_s < AT_LIMIT_PERCENT * limit_mb_per_s {
+        return None;
+    }
+    let rate = |at: &usize| case.files[*at].mb_per_s.unwrap_or(0.0);
+    // Those that make it: a tenth of all or more.
+    let mut logs: Vec<usize> = case.logs().filter(|at| 10.0 * rate(at) >= mb_per_s).collect();
+    logs.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    let largest_mb_per_s = case.logs().map(|at| rate(&at)).fold(0.0, f64::max);
+    let is_held = |at: &&usize| case.files[**at].kind == FileKind::Log && growth::grow(**at, case).is_none();
+    let held = case.at_limit.iter().filter(is_held).copied().collect();
+    of("log-governor", logs, Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, held })
+}
+
+/// The logs that are to grow before data files of their databases.
+fn log_first(case: &Case<'_>, grown: &[Advice]) -> Option<Advice> {
+    let is_to_grow = |at: usize, kind: FileKind| {
+        let is_one = |advice: &Advice| advice.rule.id == "file-at-limit" && advice.files.contains(&at);
+        case.files[at].kind == kind && grown.iter().any(is_one)
+    };
+    let has_data = |log: &&usize| {
+        let beside = case.at_limit.iter().filter(|at| case.files[**at].is_beside(&case.files[**log]));
+        beside.into_iter().any(|at| case.files[*at].kind == FileKind::Data)
+    };
     let logs: Vec<usize> =
-        (0..files.len()).filter(|at| files[*at].kind == FileKind::Log && !files[*at].is_of_tempdb()).collect();
-    let mb_per_s: f64 = logs.iter().filter_map(|at| files[*at].mb_per_s).sum();
-    let is_at_limit = 100.0 * mb_per_s >= AT_LIMIT_PERCENT * limit_mb_per_s;
-    is_at_limit.then(|| of("log-governor", logs, Finding::LogRate { mb_per_s, limit_mb_per_s }))?
-}
-
-/// GB that files have to grow by to carry what they do, of those that stand at a limit.
-fn growth_gb(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> f64 {
-    let growth =
-        |at: &usize| larger(&files[*at], &limits.files[*at], storage).map(|(size, ..)| size - files[*at].size_gb);
-    at_limit.iter().filter_map(growth).sum()
-}
-
-/// The smallest larger size in whole GB with which a file would not stand at a limit, or else the one with the most; and whether that is
-/// enough.
-fn larger(file: &DatabaseFile, limits: &FileLimits, storage: &Storage<'_>) -> Option<(f64, Step, bool)> {
-    let mut best = None;
-    let mut next = limits.next.clone();
-    while let Some(Next { size_gb, step }) = next {
-        let grown = DatabaseFile { size_gb, ..file.clone() };
-        let of_grown = of_file(&grown, storage);
-        let is_enough = used(&grown, &of_grown).is_some_and(|(percent, _)| percent < AT_LIMIT_PERCENT);
-        best = Some((size_gb, step, is_enough));
-        if is_enough {
-            break;
-        }
-        next = of_grown.next;
-    }
-    best
-}
-
-fn space_first(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> Option<Advice> {
-    let (space_gb, most_gb) = (storage.space_gb()?, storage.most_gb()?);
-    let needed_gb = limits.file_gb + growth_gb(files, storage, limits, at_limit);
-    let is_short = needed_gb > space_gb && most_gb > space_gb;
-    is_short.then(|| of("space-first", at_limit.to_vec(), Finding::Space { needed_gb, space_gb, most_gb }))?
-}
-
-fn log_first<'a>(files: &'a [DatabaseFile], at_limit: &'a [usize]) -> impl Iterator<Item = Advice> + 'a {
-    let logs = at_limit.iter().filter(|at| files[**at].kind == FileKind::Log);
-    logs.filter_map(|log| {
-        let is_data = |at: &&usize| files[**at].kind == FileKind::Data && files[**at].database == files[*log].database;
-        let data: Vec<usize> = at_limit.iter().filter(is_data).copied().collect();
-        if data.is_empty() {
-            return None;
-        }
-        of("log-before-data", [*log].into_iter().chain(data).collect(), Finding::LogFirst)
-    })
-}
-
-fn grow(at: usize, file: &DatabaseFile, limits: &FileLimits, storage: &Storage<'_>) -> Option<Advice> {
-    let (used_percent, of_limit) = used(file, limits)?;
-    match larger(file, limits, storage) {
-        Some((size_gb, step, true)) => {
-            let brings = brings(file, of_limit, &step);
-            of("file-at-limit", vec![at], Finding::Grow { used_percent, of: of_limit, size_gb, step, brings })
-        }
-        // The size with the most is not enough, or it has that already.
-        best if file.kind == FileKind::Data => {
-            let (size_gb, step) =
-                best.map_or_else(|| Some((file.size_gb, limits.step.clone()?)), |(size, step, _)| Some((size, step)))?;
-            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, size_gb, step })
-        }
-        // A database has one log.
-        _ => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
-    }
-}
-
-/// Data files by their databases, tempdb's left out: its disk is another.
-fn databases(files: &[DatabaseFile]) -> Vec<Vec<usize>> {
-    let mut all: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (at, file) in files.iter().enumerate().filter(|(_, file)| file.kind == FileKind::Data && !file.is_of_tempdb()) {
-        match all.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(&file.database)) {
-            Some((_, places)) => places.push(at),
-            None => all.push((&file.database, vec![at])),
-        }
-    }
-    all.into_iter().map(|(_, places)| places).collect()
-}
-
-fn equal(files: &[DatabaseFile], places: &[usize]) -> Option<Advice> {
-    let sizes = || places.iter().map(|at| files[*at].size_gb);
-    let smallest_gb = sizes().reduce(f64::min)?;
-    let largest_gb = sizes().reduce(f64::max)?;
-    let first = files[*places.first()?].growth_gb;
-    let grow_alike = places.iter().all(|at| files[*at].growth_gb == first);
-    let differ = largest_gb > (1.0 + EQUAL_PART) * smallest_gb || !grow_alike;
-    differ.then(|| of("equal-files", places.to_vec(), Finding::Equal { smallest_gb, largest_gb }))?
-}
-
-fn fewer(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, places: &[usize]) -> Option<Advice> {
-    let all_gb: f64 = places.iter().map(|at| files[*at].size_gb).sum();
-    let iops_now = places.iter().map(|at| limits.files[*at].step.as_ref()?.iops).sum::<Option<f64>>()?;
-    let with = |count: usize| {
-        let size_gb = all_gb / count as f64;
-        Some((count, size_gb, count as f64 * storage.step(size_gb)?.iops?))
-    };
-    // The fewest that have as many.
-    let (count, size_gb, iops) = (1..places.len()).filter_map(with).find(|(.., iops)| *iops >= iops_now)?;
-    of("fewer-files", places.to_vec(), Finding::Fewer { files: count, size_gb, iops, iops_now })
-}
-
-fn for_nothing(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, at_limit: &[usize]) -> Vec<Advice> {
-    let needed_gb = limits.file_gb + growth_gb(files, storage, limits, at_limit);
-    if storage.space_gb().is_none_or(|space| needed_gb <= space) {
-        return Vec::new();
-    }
-    let smaller = |at: usize| {
-        // One that stands at a limit is to grow.
-        let (file, step) = (&files[at], limits.files[at].step.as_ref().filter(|_| !at_limit.contains(&at))?);
-        let least_gb = storage.begins_gb(step).max(file.used_gb?.ceil()).max(1.0);
-        (least_gb < file.size_gb).then(|| of("size-for-nothing", vec![at], Finding::Shrink { size_gb: least_gb }))?
-    };
-    (0..files.len()).filter_map(smaller).collect()
+        case.at_limit.iter().filter(|at| is_to_grow(**at, FileKind::Log)).filter(has_data).copied().collect();
+    (!logs.is_empty()).then(|| of("log-before-data", logs, Finding::LogFirst))?
 }

@@ -1,5 +1,7 @@
-//! Text and tables as Windows and Unix programs write them: UTF-8, or UTF-16 with a byte-order mark; columns between commas, tabs, or
+//! Text and tables as Windows and Unix programs write them: UTF-8 or UTF-16; columns between commas, tabs, or
 //! semicolons where the comma is the decimal sign.
+
+mod trimmings;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -46,21 +48,42 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// Reads a table of so many rows at most.
     pub fn read(text: &str, most_rows: usize) -> Result<Self, ListError> {
+        Self::with(text, most_rows, |_| None)
+    }
+
+    /// The same, where a first line may be no header: `known` has the names of its columns then.
+    pub fn with(
+        text: &str,
+        most_rows: usize,
+        known: impl Fn(&StringRecord) -> Option<StringRecord>,
+    ) -> Result<Self, ListError> {
+        let (text, said) = trimmings::without(text)?;
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let delimiter = match (first.contains('\t'), first.contains(';') && !first.contains(',')) {
+        let delimiter = said.unwrap_or(match (first.contains('\t'), first.contains(';') && !first.contains(',')) {
             (true, _) if !first.contains(',') => b'\t',
             (_, true) => b';',
             _ => b',',
+        });
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(delimiter).trim(Trim::All).has_headers(false);
+        let mut reader = builder.from_reader(text.as_bytes());
+        let mut records = reader.records();
+        let first = records.next().transpose().map_err(|error| broken(&error, delimiter))?.unwrap_or_default();
+        let named = known(&first);
+        let mut rows = Vec::new();
+        let headers = match named {
+            Some(headers) => {
+                rows.push(first);
+                headers
+            }
+            None => first,
         };
-        let mut reader = ReaderBuilder::new().delimiter(delimiter).trim(Trim::All).from_reader(text.as_bytes());
-        let headers = reader.headers().map_err(|error| broken(&error))?.clone();
         let mut seen = HashSet::new();
         if let Some(twice) = headers.iter().find(|header| !header.is_empty() && !seen.insert(header.to_lowercase())) {
             return Err(ListError::at(1, format!("the header has the column {} twice", shown(twice))));
         }
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| broken(&error))?;
+        for record in records {
+            let record = record.map_err(|error| broken(&error, delimiter))?;
             if rows.len() == most_rows {
                 return Err(ListError::at(line_of(&record), format!("it has more than {most_rows} rows")));
             }
@@ -69,9 +92,11 @@ impl Sheet {
         Ok(Self { headers, rows, decimal: (delimiter != b',').then(|| Cell::new(None)) })
     }
 
-    /// The place of a column by one of its names.
+    /// The place of a column by one of its names, in any case, with or without spaces: `Max IOPS` is `MaxIOPS`.
     pub fn column(&self, names: &[&str]) -> Option<usize> {
-        self.headers.iter().position(|header| names.iter().any(|name| header.eq_ignore_ascii_case(name)))
+        let plain = |text: &str| text.replace([' ', '_'], "").to_lowercase();
+        let is_one = |header: &str| names.iter().any(|name| plain(header) == plain(name));
+        self.headers.iter().position(is_one)
     }
 
     /// A number that is not below 0 and no slip of the pen; `None` where its place is empty. The error says nothing of the line.
@@ -100,7 +125,12 @@ impl Sheet {
             decimal.set(Some(sign));
         }
         let plain = if self.decimal.is_some() { text.replace(',', ".") } else { text.to_owned() };
-        plain.parse().map(Some).map_err(|_| format!("'{}' is no number", shown(text)))
+        let hint = if self.decimal.is_none() && text.contains(',') {
+            ": where commas part the columns, the decimal sign is the point"
+        } else {
+            ""
+        };
+        plain.parse().map(Some).map_err(|_| format!("'{}' is no number{hint}", shown(text)))
     }
 }
 
@@ -114,11 +144,16 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(LONGEST_NAME).collect()
 }
 
-fn broken(error: &csv::Error) -> ListError {
+fn broken(error: &csv::Error, delimiter: u8) -> ListError {
     let line = error.position().map(csv::Position::line);
     let problem = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("it has {len} values, and the header {expected_len}; a value with a comma needs quotes")
+            let hint = if delimiter == b',' {
+                "; a value with a comma needs quotes, and the decimal sign is the point"
+            } else {
+                ""
+            };
+            format!("it has {len} values, and the header {expected_len}{hint}")
         }
         _ => format!("it can't be read as CSV: {error}"),
     };
@@ -131,9 +166,12 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<String, ListError> {
         let (pairs, rest) = pairs.as_chunks::<2>();
         let units: Vec<u16> = pairs.iter().map(|pair| of(*pair)).collect();
         let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
-        text.ok_or_else(|| ListError::whole("its byte-order mark says UTF-16, and it is none"))
+        text.ok_or_else(|| ListError::whole("it begins as UTF-16, and is none"))
     };
     match bytes {
+        // Without a mark every other byte of plain letters is 0.
+        [1..=255, 0, 1..=255, 0, ..] => wide(bytes, u16::from_le_bytes),
+        [0, 1..=255, 0, 1..=255, ..] => wide(bytes, u16::from_be_bytes),
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
         [0xef, 0xbb, 0xbf, rest @ ..] | rest => {

@@ -8,8 +8,7 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-use crate::file::DatabaseFile;
-use crate::list;
+use crate::list::{self, List};
 use crate::sheet::{ListError, text_of};
 
 pub use run::of_run;
@@ -19,7 +18,7 @@ pub use series::Disks;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// Files of databases, with their sizes.
-    Files(Vec<DatabaseFile>),
+    Files(List),
     /// Disks, and what they did over time.
     Disks(Disks),
 }

@@ -1,65 +1,116 @@
-//! The statements that carry a layout out, in an order in which no step does harm: the log grows first, as commits wait for it, then the
-//! data files that are there, then new ones. They are printed and never run; what takes something away is a remark.
+//! The statements that carry a plan out, in an order in which no step does harm: the log grows first, as commits wait for it, then the data
+//! files that are there, then new ones. They are printed and never run; what takes something away is a remark. Where the space that is free
+//! is too little for all, what is to be given back by hand comes first.
 
 use std::fmt::Write as _;
 
 use crate::file::{DatabaseFile, FileKind};
 use crate::layout::Layout;
 
-/// The statements for a database, each with its reason above it. Empty where its files are as they should be.
-pub fn statements(database: &str, files: &[DatabaseFile], layout: &Layout) -> String {
-    let of = |kind: FileKind| {
-        let own = files.iter().filter(move |file| file.kind == kind && file.database.eq_ignore_ascii_case(database));
-        own.collect::<Vec<_>>()
-    };
-    let (logs, data) = (of(FileKind::Log), of(FileKind::Data));
-    let name = bracketed(database);
-    let mut text = String::new();
-    let mut grow = |file: &DatabaseFile, size_gb: f64, reason: &str| {
+/// What is to be done, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Steps {
+    grows: Vec<Step>,
+    gives: Vec<Step>,
+}
+
+/// A statement with its reason, or a remark.
+#[derive(Debug, Clone, PartialEq)]
+struct Step {
+    text: String,
+    /// The space that it takes, or gives back, in GB.
+    gb: f64,
+}
+
+impl Steps {
+    /// Enlarges a file.
+    pub fn enlarge(&mut self, file: &DatabaseFile, size_gb: f64, reason: &str) {
         if file.size_gb < size_gb {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "-- {reason}");
-            let _ = writeln!(
-                text,
-                "ALTER DATABASE {name} MODIFY FILE (NAME = {}, SIZE = {size_gb:.0}GB);",
-                quoted(&file.name)
-            );
+            let (database, name) = (bracketed(&file.database), quoted(&file.name));
+            let text =
+                format!("-- {reason}\nALTER DATABASE {database} MODIFY FILE (NAME = {name}, SIZE = {size_gb:.0}GB);\n");
+            self.grows.push(Step { text, gb: size_gb - file.size_gb });
         }
-    };
-    for file in logs.iter().take(1) {
-        grow(file, layout.log_gb, "The log first: commits wait for it.");
     }
-    let kept = data.len().min(layout.data_files as usize);
-    for file in &data[..kept] {
-        grow(file, layout.data_gb, "All data files of one size: rows are spread by free space.");
+
+    /// Gives a database other files. Nothing where they are as they should be.
+    pub fn layout(&mut self, database: &str, files: &[DatabaseFile], layout: &Layout) {
+        let of = |kind: FileKind| {
+            let own =
+                files.iter().filter(move |file| file.kind == kind && file.database.eq_ignore_ascii_case(database));
+            own.collect::<Vec<_>>()
+        };
+        let (logs, data) = (of(FileKind::Log), of(FileKind::Data));
+        for file in logs.iter().take(1) {
+            self.enlarge(file, layout.log_gb, "The log first: commits wait for it.");
+        }
+        let kept = data.len().min(layout.data_files as usize);
+        for file in &data[..kept] {
+            self.enlarge(file, layout.data_gb, "All data files of one size: rows are spread by free space.");
+        }
+        let mut numbers = (data.len() + 1..).map(|number| format!("{database}_data_{number}"));
+        for _ in kept..layout.data_files as usize {
+            let is_free = |new: &String| !files.iter().any(|file| file.name.eq_ignore_ascii_case(new));
+            let Some(new) = numbers.find(is_free) else { break };
+            let (name, size_gb) = (bracketed(database), layout.data_gb);
+            let text = format!(
+                "-- Another file has limits of its own. Rows come into it once indexes are rebuilt. It is of the primary filegroup.\n\
+                 ALTER DATABASE {name} ADD FILE (NAME = {}, SIZE = {size_gb:.0}GB);\n",
+                quoted(&new)
+            );
+            self.grows.push(Step { text, gb: size_gb });
+        }
+        for file in &data[kept..] {
+            let text = format!(
+                "-- {} is one file more than needed: where its filegroup has another, it can be emptied (DBCC SHRINKFILE ... EMPTYFILE) and \
+                 removed.\n",
+                in_a_line(&file.label())
+            );
+            self.gives.push(Step { text, gb: file.size_gb });
+        }
+        for file in data[..kept].iter().filter(|file| file.size_gb > layout.data_gb) {
+            let text = format!(
+                "-- {} is larger than needed: {:.0} GB hold its part of the data and have these limits (DBCC SHRINKFILE).\n",
+                in_a_line(&file.label()),
+                layout.data_gb
+            );
+            self.gives.push(Step { text, gb: file.size_gb - layout.data_gb });
+        }
     }
-    let mut numbers = (data.len() + 1..).map(|number| format!("{database}_data_{number}"));
-    for _ in kept..layout.data_files as usize {
-        let is_free = |new: &String| !files.iter().any(|file| file.name.eq_ignore_ascii_case(new));
-        let Some(new) = numbers.find(is_free) else { break };
-        let _ = writeln!(text, "-- Another file has limits of its own. Rows come into it once indexes are rebuilt.");
-        let _ =
-            writeln!(text, "ALTER DATABASE {name} ADD FILE (NAME = {}, SIZE = {:.0}GB);", quoted(&new), layout.data_gb);
-    }
-    for file in &data[kept..] {
+
+    /// The statements, where so many GB are free; unknown is no bound.
+    pub fn text(&self, free_gb: Option<f64>) -> String {
+        let all = |steps: &[Step]| steps.iter().map(|step| step.gb).sum::<f64>();
+        let mut text = String::new();
+        let (needed_gb, given_gb) = (all(&self.grows), all(&self.gives));
+        let Some(free_gb) = free_gb.filter(|free| needed_gb > *free) else {
+            self.grows.iter().chain(&self.gives).for_each(|step| text.push_str(&step.text));
+            return text;
+        };
+        // Writing to a String can't fail.
         let _ = writeln!(
             text,
-            "-- {} is one file more than needed: it can be emptied (DBCC SHRINKFILE ... EMPTYFILE) and removed.",
-            in_a_line(&file.name)
+            "-- {} GB are free, and the statements take {}.{}",
+            free_gb.max(0.0).floor(),
+            needed_gb.ceil(),
+            if self.gives.is_empty() { "" } else { " First give space back by hand:" }
         );
+        self.gives.iter().for_each(|step| text.push_str(&step.text));
+        if given_gb + free_gb < needed_gb {
+            let _ =
+                writeln!(text, "-- Raise the space of the instance by {} GB.", (needed_gb - given_gb - free_gb).ceil());
+        }
+        let mut left_gb = free_gb;
+        for step in &self.grows {
+            if left_gb >= 0.0 && step.gb > left_gb {
+                text.push_str("-- From here on only once there is that space.\n");
+                left_gb = -1.0;
+            }
+            left_gb -= step.gb;
+            text.push_str(&step.text);
+        }
+        text
     }
-    let larger = |file: &&&DatabaseFile, size_gb: f64| file.size_gb > size_gb;
-    let smaller = logs.iter().take(1).filter(|file| larger(file, layout.log_gb)).map(|file| (file, layout.log_gb));
-    let smaller = smaller
-        .chain(data[..kept].iter().filter(|file| larger(file, layout.data_gb)).map(|file| (file, layout.data_gb)));
-    for (file, size_gb) in smaller {
-        let _ = writeln!(
-            text,
-            "-- {} is larger than needed: {size_gb:.0} GB have the limits of this layout (DBCC SHRINKFILE).",
-            in_a_line(&file.name)
-        );
-    }
-    text
 }
 
 fn bracketed(name: &str) -> String {
@@ -78,30 +129,39 @@ fn in_a_line(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::Step;
+    use crate::storage;
 
     fn file(name: &str, kind: FileKind, size_gb: f64) -> DatabaseFile {
         DatabaseFile::new("shop]", name, kind, size_gb)
     }
 
+    fn statements(files: &[DatabaseFile], layout: &Layout, free_gb: Option<f64>) -> String {
+        let mut steps = Steps::default();
+        steps.layout("SHOP]", files, layout);
+        steps.text(free_gb)
+    }
+
     fn layout(data_files: u32, data_gb: f64, log_gb: f64) -> Layout {
-        let step = Step { name: None, blob_gb: 1024.0, iops: Some(5000.0), mb_per_s: Some(200.0) };
+        let step = storage::Step { name: None, blob_gb: 1024.0, iops: Some(5000.0), mb_per_s: Some(200.0) };
         let (data_step, log_step) = (step.clone(), step);
         let (space_gb, blob_gb) = (1.0, 1.0);
         Layout { data_files, data_gb, data_step, log_gb, log_step, space_gb, blob_gb, used_percent: 1.0, wait_ms: 0.0 }
     }
 
+    fn changes(text: &str) -> Vec<&str> {
+        text.lines().filter(|line| !line.starts_with("--")).collect()
+    }
+
     #[test]
     fn the_log_grows_first_then_data_and_new_files_come_last() {
         let files = [file("o'ne", FileKind::Data, 100.0), file("l\n--x", FileKind::Log, 10.0)];
-        let text = statements("shop]", &files, &layout(2, 513.0, 129.0));
-        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+        let text = statements(&files, &layout(2, 513.0, 129.0), None);
         assert_eq!(
-            lines,
+            changes(&text),
             [
                 "ALTER DATABASE [shop]]] MODIFY FILE (NAME = N'l --x', SIZE = 129GB);",
                 "ALTER DATABASE [shop]]] MODIFY FILE (NAME = N'o''ne', SIZE = 513GB);",
-                "ALTER DATABASE [shop]]] ADD FILE (NAME = N'shop]_data_2', SIZE = 513GB);",
+                "ALTER DATABASE [SHOP]]] ADD FILE (NAME = N'SHOP]_data_2', SIZE = 513GB);",
             ]
         );
         assert_eq!(text.lines().count(), 6);
@@ -110,9 +170,32 @@ mod tests {
     #[test]
     fn what_takes_something_away_is_a_remark() {
         let files =
-            [file("a", FileKind::Data, 600.0), file("b", FileKind::Data, 600.0), file("l", FileKind::Log, 300.0)];
-        let text = statements("SHOP]", &files, &layout(1, 513.0, 129.0));
-        assert!(text.lines().all(|line| line.starts_with("-- ")) && text.lines().count() == 3, "{text}");
-        assert_eq!(statements("shop]", &files, &layout(2, 600.0, 300.0)), "");
+            [file("a", FileKind::Data, 600.0), file("b", FileKind::Data, 600.0), file("l", FileKind::Log, 129.0)];
+        let text = statements(&files, &layout(1, 513.0, 129.0), Some(0.0));
+        assert!(text.lines().all(|line| line.starts_with("-- ")) && text.lines().count() == 2, "{text}");
+        assert_eq!(statements(&files, &layout(2, 600.0, 129.0), None), "");
+    }
+
+    /// No statement is printed as one that runs where the space that is free is too little for it.
+    #[test]
+    fn what_must_be_given_back_first_comes_first() {
+        let files =
+            [file("a", FileKind::Data, 600.0), file("b", FileKind::Data, 600.0), file("l", FileKind::Log, 24.0)];
+        let wanted = layout(1, 513.0, 130.0);
+        let enough = statements(&files, &wanted, Some(106.0));
+        assert!(enough.starts_with("-- The log first"), "{enough}");
+        let text = statements(&files, &wanted, Some(64.0));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "-- 64 GB are free, and the statements take 106. First give space back by hand:");
+        assert!(lines[1].contains("shop].b is one file more") && lines[2].contains("shop].a is larger"), "{text}");
+        assert_eq!(lines[3], "-- From here on only once there is that space.");
+        assert!(lines.len() == 6 && lines[5].contains("N'l', SIZE = 130GB"), "{text}");
+        let short = statements(&files[2..], &wanted, Some(64.0));
+        assert!(short.contains("-- Raise the space of the instance by 555 GB."), "{short}");
+        // What fits goes before.
+        let two = [file("l", FileKind::Log, 24.0), file("a", FileKind::Data, 500.0)];
+        let text = statements(&two, &wanted, Some(110.0));
+        let at = |words: &str| text.find(words).unwrap_or(usize::MAX);
+        assert!(at("SIZE = 130GB") < at("From here on") && at("From here on") < at("SIZE = 513GB"), "{text}");
     }
 }

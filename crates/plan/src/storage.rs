@@ -6,6 +6,9 @@ use plimsoll_catalog::{Catalog, CatalogError, Date, DiskEdition, InstanceEdition
 const SERVICE: &str = "azure-sql-mi";
 const TIER: &str = "general-purpose";
 
+/// How long an operation takes below its limits where the edition does not say it (the article of 2018-12-18: 2 to 10 ms).
+const UNTHROTTLED_MS: [f64; 2] = [2.0, 10.0];
+
 /// GB in a TB.
 pub(crate) const GB_OF_TB: f64 = 1024.0;
 
@@ -40,7 +43,7 @@ pub struct Storage<'a> {
 pub struct Step {
     /// Its name, where it has one of its own: `P10`.
     pub name: Option<String>,
-    /// The largest file that it holds, which is its own size, in GB.
+    /// The largest file that has these limits, in GB. Where the edition names blobs, it is the size of one.
     pub blob_gb: f64,
     /// Reads and writes a second; absent where nobody published it.
     pub iops: Option<f64>,
@@ -158,6 +161,34 @@ impl<'a> Storage<'a> {
     /// What the blobs of all files may take together, in GB.
     pub fn blobs_gb(&self) -> Option<f64> {
         self.tier.blobs_tib.map(|tib| tib * GB_OF_TB)
+    }
+
+    /// The blob of a file of this size, in GB: of those that were published, or the step itself; `None` if none holds it.
+    pub fn blob_gb(&self, size_gb: f64) -> Option<f64> {
+        let step = self.step(size_gb)?;
+        Some(self.tier.blob_gib.iter().copied().find(|gib| size_gb <= *gib).unwrap_or(step.blob_gb))
+    }
+
+    /// How long a read or write takes below its limits, in ms, from the least to the most.
+    pub fn unthrottled_ms(&self) -> [f64; 2] {
+        let latency = self.files.classes.iter().find_map(|class| class.latency.as_ref());
+        let said = latency.and_then(|all| Some([all.read_ms_low?, all.read_ms_high?]));
+        said.unwrap_or(UNTHROTTLED_MS)
+    }
+
+    /// The most that the data files of tempdb may take, and its log, in GB.
+    pub fn tempdb_gb(&self) -> [Option<f64>; 2] {
+        let most_cores = self.tier.space.iter().flat_map(|space| space.vcores.iter().copied()).max();
+        let vcores = self.wishes.vcores.or(most_cores).map(f64::from);
+        let data = self.tier.tempdb_gib_per_vcore.zip(vcores).map(|(each, vcores)| each * vcores);
+        [data, self.tier.tempdb_log_gib]
+    }
+
+    /// The fastest that the log of one database may grow, in MB/s: the instance's own rate, or that of databases, the smaller counts.
+    pub fn log_of_database_mb_per_s(&self) -> Option<f64> {
+        let of_instance = self.tier.log_mb_per_second(self.wishes.vcores);
+        let [rate] = self.tier.log_rate.as_slice() else { return of_instance };
+        [of_instance, rate.instance, rate.database_high].into_iter().flatten().reduce(f64::min)
     }
 
     /// From which size on a read or write counts as several; where nobody published it, each counts as one.

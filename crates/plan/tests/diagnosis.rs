@@ -54,6 +54,25 @@ fn sessions_wait_most_for_what_holds_them_back() {
         assert_eq!(ids(&shop(slow, 5.0), &waits(5.0, 40.0, 41.0 + 10.0 * part)), ["log-governor-waits"], "{part}");
         assert_eq!(ids(&shop(slow, 5.0), &waits(5.0, 60.0, 30.0 * part)), ["waits-for-log"], "{part}");
     }
+    // Without times a data file at a limit says the same.
+    let untimed = |iops: f64| {
+        let file = DatabaseFile::new("shop", "data", FileKind::Data, 200.0);
+        vec![DatabaseFile { iops: Some(iops), ..file }]
+    };
+    assert_eq!(ids(&untimed(1000.0), &waits(80.0, 5.0, 1.0)), ["waits-for-data", "file-at-limit"]);
+    assert_eq!(ids(&untimed(900.0), &waits(80.0, 5.0, 1.0)), [""; 0]);
+    // Named are those that do much, or else the busiest.
+    let with = |name: &str, kind: FileKind, iops: f64| DatabaseFile {
+        iops: Some(iops),
+        ..DatabaseFile::new("shop", name, kind, 200.0)
+    };
+    let logs = |busy: f64| {
+        [with("idle", FileKind::Log, 5.0), with("busy", FileKind::Log, busy), with("d", FileKind::Data, 1.0)]
+    };
+    for part in parts() {
+        assert_eq!(advice(&logs(550.0 + 400.0 * part), &waits(5.0, 80.0, 0.0))[0].files, [1], "{part}");
+        assert_eq!(advice(&logs(6.0 + 400.0 * part), &waits(5.0, 80.0, 0.0))[0].files, [1], "{part}");
+    }
     let tempdb = DatabaseFile { database: "tempdb".to_owned(), ..file("t", FileKind::Data, 50.0, 5.0) };
     let found = advice(&[shop(60.0, 5.0), vec![tempdb]].concat(), &waits(70.0, 5.0, 0.0));
     assert_eq!(found[0].files, [0], "tempdb is on another disk");

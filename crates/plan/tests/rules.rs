@@ -5,7 +5,7 @@
 
 use plimsoll_catalog::{Catalog, Date};
 use plimsoll_plan::limits::limits;
-use plimsoll_plan::rules::{Observed, advise};
+use plimsoll_plan::rules::{Observed, WaitShares, advise};
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, RULES, Storage, Wishes};
 
 const DAY: Date = Date { year: 2018, month: 12, day: 18 };
@@ -41,9 +41,9 @@ fn parts() -> impl Iterator<Item = f64> {
 fn a_file_at_its_limit_is_to_grow_over_the_next_step() {
     for part in parts() {
         // P15 has 1,100 IOPS.
-        assert_eq!(ids(&[data("a", 150.0 + 100.0 * part, 990.0 + 5000.0 * part)], None), ["file-at-limit"], "{part}");
+        assert_eq!(ids(&[data("a", 150.0 + 100.0 * part, 990.0 + 215.0 * part)], None), ["file-at-limit"], "{part}");
         assert_eq!(ids(&[data("a", 150.0 + 100.0 * part, 980.0 * part)], None), [""; 0], "{part}");
-        let wide = DatabaseFile { mb_per_s: Some(113.0 + 50.0 * part), ..data("a", 200.0, 10.0) };
+        let wide = DatabaseFile { mb_per_s: Some(113.0 + 24.0 * part), ..data("a", 200.0, 10.0) };
         assert_eq!(ids(&[wide], None), ["file-at-limit"], "{part}");
     }
     let Finding::Grow { size_gb, step, .. } = advice(&[data("a", 150.0, 1100.0)], None).remove(0).finding else {
@@ -51,7 +51,8 @@ fn a_file_at_its_limit_is_to_grow_over_the_next_step() {
     };
     assert_eq!((Some(size_gb), step.iops), (Some(257.0), Some(2300.0)));
     // The smallest size that is enough may be some steps further.
-    let Finding::Grow { size_gb, .. } = advice(&[data("a", 150.0, 4000.0)], None).remove(0).finding else { panic!() };
+    let wide = DatabaseFile { mb_per_s: Some(137.0), ..data("a", 150.0, 10.0) };
+    let Finding::Grow { size_gb, .. } = advice(&[wide], None).remove(0).finding else { panic!() };
     assert_eq!(Some(size_gb), Some(513.0));
 }
 
@@ -60,7 +61,7 @@ fn the_log_goes_before_the_data() {
     for part in parts() {
         let files = |log_iops: f64, data_iops: f64| [data("a", 100.0, data_iops), log(20.0 + 100.0 * part, log_iops)];
         let both = ["log-before-data", "file-at-limit", "file-at-limit"];
-        assert_eq!(ids(&files(450.0 + 100.0 * part, 460.0), None), both, "{part}");
+        assert_eq!(ids(&files(450.0 + 95.0 * part, 460.0), None), both, "{part}");
         assert_eq!(ids(&files(440.0 * part, 460.0), None), ["file-at-limit"], "{part}");
         let other = DatabaseFile { database: "crm".to_owned(), ..data("a", 100.0, 500.0) };
         assert_eq!(ids(&[other, log(20.0, 450.0 + part)], None), ["file-at-limit"; 2], "{part}");
@@ -72,7 +73,8 @@ fn more_files_help_where_no_size_does() {
     for part in parts() {
         let at = |iops: f64| [data("a", 1100.0 + 2900.0 * part, iops)];
         assert_eq!(ids(&at(6750.0 + 1000.0 * part), None), ["more-files"], "{part}");
-        assert_eq!(ids(&[data("a", 100.0 + 900.0 * part, 8000.0)], None), ["more-files"], "{part}");
+        let wide = DatabaseFile { mb_per_s: Some(225.0 + 45.0 * part), ..data("a", 1100.0, 10.0) };
+        assert_eq!(ids(&[wide], None), ["more-files"], "{part}");
         assert_eq!(ids(&at(6700.0 * part), None), [""; 0], "{part}");
         assert_eq!(ids(&[log(1100.0 + 900.0 * part, 7000.0)], None), ["another-tier"], "{part}");
         assert_eq!(ids(&[log(1100.0 + 900.0 * part, 6700.0 * part)], None), [""; 0], "{part}");
@@ -132,6 +134,139 @@ fn no_size_of_a_log_moves_the_governor() {
         let of_tempdb = DatabaseFile { database: "tempdb".to_owned(), ..writes(50.0 + part) };
         assert_eq!(ids(&[of_tempdb], None), [""; 0], "{part}");
     }
+}
+
+/// No file does so much more than its limit: it has others, and no size is promised to help.
+#[test]
+fn a_file_far_above_its_limits_has_others() {
+    for part in parts() {
+        assert_eq!(ids(&[data("a", 150.0, 1210.0 + 9000.0 * part)], None), ["other-limits"], "{part}");
+        assert_eq!(ids(&[log(150.0, 1210.0 + 9000.0 * part)], None), ["other-limits"], "{part}");
+        assert_ne!(ids(&[data("a", 150.0, 1209.0 * part)], None), ["other-limits"], "{part}");
+    }
+}
+
+/// What the space can't be raised to is told before anything else, and which files come first.
+#[test]
+fn what_does_not_fit_is_said_with_what_comes_first() {
+    for part in parts() {
+        // 2018 has 8,192 GB: each of two files is to grow from 1,000 GB to 1,025.
+        let two = |more_gb: f64| {
+            let mut crm = data("c", 1000.0, 4600.0);
+            crm.database = "crm".to_owned();
+            let rest = DatabaseFile { database: "old".to_owned(), ..data("o", 4000.0, 10.0) };
+            let second = DatabaseFile { database: "oldest".to_owned(), ..data("o", more_gb, 10.0) };
+            [data("a", 1000.0, 5000.0 - 300.0 * part), crm, rest, second]
+        };
+        let at_limit = ["file-at-limit", "file-at-limit"];
+        assert_eq!(ids(&two(2142.0 - 40.0 * part), None), at_limit, "{part}");
+        let files = two(2143.0 + 20.0 * part);
+        assert_eq!(ids(&files, None), ["space-short", at_limit[0], at_limit[1]], "{part}");
+        let first = advice(&files, None).remove(0);
+        assert_eq!(first.files, [0], "the one that uses more");
+        let Finding::Short { files_gb, wanted, .. } = first.finding else { panic!() };
+        assert_eq!((files_gb[1], wanted), (Some(8192.0), 2));
+    }
+    // Blobs of 128 GB that become 512 are too large together, long before the files are.
+    let many: Vec<_> =
+        (0..70).map(|at| DatabaseFile { database: at.to_string(), ..data("a", 10.0, 0.9 * 500.0) }).collect();
+    let mut many = many;
+    many.extend((0..50).map(|at| DatabaseFile { database: at.to_string(), ..log(10.0, 10.0) }));
+    many.push(data("large", 1100.0, 10.0));
+    many.push(data("large2", 1100.0, 10.0));
+    many.extend((0..100).map(|at| DatabaseFile {
+        database: at.to_string(),
+        name: "b".to_owned(),
+        ..data("b", 10.0, 1.0)
+    }));
+    let found = advice(&many, None);
+    let short = found.iter().find(|one| one.rule.id == "space-short").unwrap();
+    let Finding::Short { blobs_gb, .. } = &short.finding else { panic!() };
+    assert!(blobs_gb[0] > blobs_gb[1] && !short.files.is_empty() && short.files.len() < 70, "{short:?}");
+}
+
+/// A log does no more than the instance and its other logs leave it, and the one that uses most of its limits is named first.
+#[test]
+fn no_gain_is_promised_that_the_rate_of_the_log_forbids() {
+    for part in parts() {
+        let writes = |name: &str, rate: f64, iops: f64| {
+            let file = DatabaseFile { mb_per_s: Some(rate), ..log(100.0, iops) };
+            DatabaseFile { database: name.to_owned(), ..file }
+        };
+        // 22 MB/s in 2018, of which others take most.
+        let full = [writes("a", 10.0, 495.0), writes("b", 12.0 + 10.0 * part, 20.0)];
+        let found = advice(&full, None);
+        assert_eq!(found.iter().map(|one| one.rule.id).collect::<Vec<_>>(), ["log-governor"], "{part}");
+        let Finding::LogRate { held, .. } = &found[0].finding else { panic!() };
+        assert_eq!(held, &[0], "{part}");
+        let free = [writes("a", 10.0, 495.0), writes("b", 0.1 + 9.0 * part, 20.0)];
+        let found = advice(&free, None);
+        let Finding::Grow { brings: Some(brings), .. } = found.last().unwrap().finding.clone() else { panic!() };
+        let most = 100.0 * ((22.0 - free[1].mb_per_s.unwrap()) / 10.0 - 1.0);
+        assert!((brings.most_percent - most).abs() < 1e-6, "{part}");
+    }
+    // Sessions that wait for the governor say the same where no rate is known.
+    let governed = Observed { waits: Some(WaitShares { data: 5.0, log: 5.0, governor: 69.0 }), cpu_percent: None };
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes::default()).unwrap();
+    let files = [log(100.0, 495.0), data("a", 100.0, 480.0)];
+    let found = advise(&files, &storage, &limits(&files, &storage), &governed);
+    assert_eq!(found.iter().map(|one| one.rule.id).collect::<Vec<_>>(), ["log-governor-waits", "file-at-limit"]);
+    // Since 2022 a database has 65 MB/s at most.
+    let files = [DatabaseFile { mb_per_s: Some(40.0), ..log(100.0, 495.0) }];
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes { vcores: Some(80), ..Wishes::default() }).unwrap();
+    let found = advise(&files, &storage, &limits(&files, &storage), &Observed::default());
+    let Finding::Grow { brings: Some(brings), .. } = found[0].finding.clone() else { panic!("{found:?}") };
+    assert!((brings.most_percent - 62.5).abs() < 1e-9, "{brings:?}");
+}
+
+#[test]
+fn what_brings_nothing_is_not_advised() {
+    for part in parts() {
+        // At 2 ms or less an operation waits for no limit.
+        let fast = |ms: f64| DatabaseFile { read_ms: Some(ms), ..data("a", 100.0, 495.0) };
+        assert_eq!(ids(&[fast(2.0 * part + 0.01)], None), [""; 0], "{part}");
+        assert_eq!(ids(&[fast(2.1 + 90.0 * part)], None), ["file-at-limit"], "{part}");
+    }
+}
+
+#[test]
+fn the_busiest_comes_first_and_a_log_before_its_data() {
+    let of = |database: &str, file: DatabaseFile| DatabaseFile { database: database.to_owned(), ..file };
+    let files = [
+        of("a", data("a", 100.0, 460.0)),
+        of("b", data("b", 100.0, 510.0)),
+        of("b", log(100.0, 455.0)),
+        of("c", data("c", 100.0, 480.0)),
+    ];
+    let found = advice(&files, None);
+    let order: Vec<usize> = found.iter().filter(|one| one.rule.id == "file-at-limit").map(|one| one.files[0]).collect();
+    assert_eq!(order, [2, 1, 3, 0]);
+}
+
+/// Files of several filegroups hold other rows each: they need not be of one size.
+#[test]
+fn filegroups_are_apart_where_they_are_known() {
+    let of = |name: &str, size_gb: f64, group: &str| DatabaseFile {
+        filegroup: Some(group.to_owned()),
+        ..data(name, size_gb, 10.0)
+    };
+    let apart = [of("a", 10.0, "PRIMARY"), of("b", 40.0, "old"), of("c", 40.0, "old")];
+    assert_eq!(ids(&apart, None), [""; 0]);
+    assert_eq!(ids(&[of("a", 10.0, "old"), of("b", 40.0, "old")], None), ["equal-files"]);
+}
+
+/// What serves the same files is an alternative, and fewer files are named only where they carry what all do.
+#[test]
+fn one_way_is_the_answer_and_others_are_alternatives() {
+    let found = advice(&[data("a", 100.0, 495.0), data("b", 60.0, 10.0)], None);
+    let ways: Vec<(&str, bool)> = found.iter().map(|one| (one.rule.id, one.is_alternative)).collect();
+    assert_eq!(ways, [("file-at-limit", false), ("equal-files", true)]);
+    let four: Vec<_> = ["a", "b", "c", "d"].map(|name| data(name, 100.0, 495.0)).into();
+    assert!(!ids(&four, None).contains(&"fewer-files"), "one of 400 GB has 2,300 IOPS, and four of 129 have 4,400");
+    let busy: Vec<_> =
+        (0..8).map(|at| DatabaseFile { mb_per_s: Some(80.0), ..data(&at.to_string(), 128.0, 10.0) }).collect();
+    let Finding::Fewer { files, .. } = advice(&busy, None).remove(0).finding else { panic!() };
+    assert_eq!(files, 6, "one of 1 TB has the IOPS, and 200 MB/s of 640");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn scripts_get_the_limits_of_each_file_and_whether_all_fit() {
     let plan = said.json().remove(0);
     let expected = serde_json::json!({
         "database": "shop", "file": "data1", "type": "data", "size_gb": 150.0, "blob_gb": 256.0, "tier": "P15", "iops": 1100.0,
-        "mb_per_s": 125.0, "highest_iops": 1080.0, "highest_mb_per_s": 60.0, "same_limits_gb": 106.0,
+        "mb_per_s": 125.0, "highest_iops": 1080.0, "highest_mb_per_s": 60.0, "same_limits_gb": 256.0,
         "next": { "size_gb": 257.0, "blob_gb": 512.0, "tier": "P20", "iops": 2300.0, "mb_per_s": 150.0 }
     });
     assert_eq!(plan["files"][0], expected);
@@ -79,7 +79,7 @@ fn people_read_the_answer_first_and_get_a_page() {
     assert_eq!(lines[1], "2 of 2 files whose rates are known stand at limits of their own: shop.data1, shop.log.");
     assert_eq!(
         lines[2],
-        "The 4 files together have 1,516 GB of 8,192 GB, and their blobs 2,432 GB of 35,840 GB. All fit."
+        "The 4 files together have 1,516 GB of 8,192 GB, and their blobs 2,432 GB of 35,840 GB. All fit as they are."
     );
     assert!(said.out.contains("--space says how much it was given"), "{}", said.out);
     let page = std::fs::read_to_string(scene.path("plan.html")).unwrap();
@@ -87,7 +87,10 @@ fn people_read_the_answer_first_and_get_a_page() {
     let small = scene.say(&["plan", "mi", "--files", "files.csv", "--space", "1TB", "--date", "2018-12-18"]);
     assert!(small.code == 0 && small.out.contains("These files do not fit: all files take 1,516 GB"), "{small:#?}");
     let known = scene.say(&["plan", "mi", "--vcores", "8", "--date", "2026-09-01"]);
-    assert!(known.code == 0 && known.out.contains("All files together have 8,192 GB."), "{known:#?}");
+    assert!(
+        known.code == 0 && known.out.contains("All files together have 8,192 GB, and their blobs 35,840 GB."),
+        "{known:#?}"
+    );
 }
 
 #[test]
@@ -124,9 +127,9 @@ fn the_example_is_read_and_has_something_to_say() {
     let said = scene().say(&["plan", "mi", "--files", list, "--layouts", "--date", "2018-12-18"]);
     assert_eq!(said.code, 0, "{said:#?}");
     for words in [
-        "All fit.",
+        "All fit as they are.",
         "shop.shop_log uses 98.0 % of its IOPS",
-        "The least space that carries",
+        "Larger files are the cheapest way",
         "MODIFY FILE (NAME = N'shop_log'",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
@@ -139,7 +142,7 @@ fn a_single_file_is_spoken_of_as_one_and_many_are_counted() {
     std::fs::write(scene.path("one.csv"), "database,file,type,size_gb\nshop,data1,data,150\n").unwrap();
     let one = scene.say(&["plan", "mi", "--files", "one.csv", "--date", "2018-12-18", "--space", "8TB"]);
     assert!(
-        one.out.contains("The file has 150 GB of 8,192 GB, and its blob 256 GB of 35,840 GB. It fits."),
+        one.out.contains("The file has 150 GB of 8,192 GB, and its blob 256 GB of 35,840 GB. It fits as it is."),
         "{one:#?}"
     );
     let large: Vec<String> = (1..8).map(|number| format!("shop,large{number},data,5000")).collect();
@@ -188,10 +191,10 @@ const SCRIPT: &str = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,B
 fn what_a_layout_was_not_made_for_is_said() {
     let scene = Scene::new();
     let list =
-        "database,file,type,size_gb,iops,mb_per_s\nshop,data,data,150,900,30\ncrm,data,data,50,,\ncrm,log,log,5,,\n";
+        "database,file,type,size_gb,iops,mb_per_s\nshop,data,data,150,9000,30\ncrm,data,data,50,,\ncrm,log,log,5,,\n";
     std::fs::write(scene.path("files.csv"), list).unwrap();
     let said = scene.say(&["plan", "mi", "--files", "files.csv", "--layouts"]);
-    for words in ["Nothing is known of what crm does", "The list has no log of shop"] {
+    for words in ["As it is, as the list does not say what it does: crm.", "The list has no log of shop"] {
         assert!(said.out.contains(words), "'{words}' is missing: {said:#?}");
     }
     // What is wrong with an option is said before a server is looked at.
@@ -240,6 +243,60 @@ fn the_published_scripts_output_and_the_waits_of_an_instance_say_what_holds_it_b
     let words = ["plan", "mi", "--files", "mssql://a@h/d", "--password-file", "secret", "--html", "secret"];
     scene.say(&words).failed(2, &["would be written over what is read"]);
     assert_eq!(std::fs::read_to_string(scene.path("secret")).unwrap(), "pw");
+}
+
+/// The size to enlarge to, its gain and the statement stand on the first page; a database that carries its load is left alone.
+#[test]
+fn what_to_enlarge_is_one_answer_with_its_statements() {
+    let scene = Scene::new();
+    let rows = SCRIPT.split_once('\n').unwrap().1.to_owned()
+        + "idle,idle,https://x/idle.mdf,600,1025,5000,10,0,200,1,0\nidle,idle_log,https://x/idle.ldf,30,129,500,1,0,100,1,0\n";
+    std::fs::write(scene.path("headless.csv"), &rows).unwrap();
+    let words = ["plan", "mi", "--files", "headless.csv", "--space", "1TB"];
+    let said = scene.say(&words).out.replace("\n  ", " ");
+    for words in [
+        "shop.data_0 uses 99.7 % of its IOPS, in 7 intervals: with 130 GB",
+        "by how much is wanted",
+        "All fit as they are.",
+        "Files to enlarge",
+        "ALTER DATABASE [shop] MODIFY FILE (NAME = N'data_0', SIZE = 130GB);",
+        "The list has no tempdb",
+        "On next-generation General Purpose",
+    ] {
+        assert!(said.contains(words), "'{words}' is missing: {said}");
+    }
+    let layouts = scene.say(&[&words[..], &["--layouts", "--json"]].concat()).json().remove(0);
+    let layouts = &layouts["layouts"];
+    assert_eq!(layouts["as_they_are"], serde_json::json!(["idle"]), "{layouts}");
+    assert_eq!(layouts["enlarged"][0]["files"], serde_json::json!([{ "file": "shop.data_0", "size_gb": 130.0 }]));
+    assert_eq!(layouts["statements"].as_str().unwrap().matches("ALTER").count(), 1, "{layouts}");
+    // With busy CPU no file helps, and none is enlarged.
+    let busy = scene.say(&[&words[..], &["--cpu", "95%"]].concat());
+    assert!(!busy.out.contains("ALTER DATABASE") && busy.out.contains("help only once"), "{busy:#?}");
+    scene.say(&[&words[..], &["--cpu", "0.95"]].concat()).failed(2, &["may be a part or a percentage"]);
+    scene.say(&[&words[..], &["--headroom", "-5%"]].concat()).failed(2, &["--headroom -5% is no percentage"]);
+    // 130 GB for the file, where the instance has 10 GB more than all files: said before anything else.
+    let tight = scene.say(&["plan", "mi", "--files", "headless.csv", "--space", "749GB"]);
+    let out = tight.out.replace("\n  ", " ");
+    assert!(out.contains("Raise the space of the instance to 800 GB first"), "{tight:#?}");
+    assert!(out.contains("-- 10 GB are free, and the statements take 30."), "{tight:#?}");
+    std::fs::write(scene.path("many.csv"), many(130)).unwrap();
+    let many = scene.say(&["plan", "mi", "--files", "many.csv", "--vcores", "8"]).out.replace('\n', " ");
+    for words in [
+        "With all 65 enlargements files take",
+        "and such an instance can have 8,192 GB",
+        "come first, and no more fits",
+        "more vCores (up to 16,384 GB)",
+        "A table has all 65",
+    ] {
+        assert!(many.contains(words), "'{words}' is missing: {many}");
+    }
+}
+
+/// Sixty-five databases whose data files stand at a limit.
+fn many(gb: u32) -> String {
+    let row = |at: u32| format!("db{at},d,data,{},{},5\ndb{at},l,log,5,10,0.1\n", gb - 40, 460 + at % 40);
+    "database,file,type,size_gb,iops,mb_per_s\n".to_owned() + &(0..65).map(row).collect::<String>()
 }
 
 #[test]
@@ -296,7 +353,7 @@ fn files_are_held_against_disks_of_a_virtual_machine() {
     assert_eq!(against["on_instance"]["before"], "shop.data is at its IOPS");
     let advice = plan["advice"].to_string();
     assert!(
-        advice.contains("do 0 to 113 % more; with as many under way, a read or write would take 2.00 ms to 62.0 ms"),
+        advice.contains("do 0 to 113 % more, by how much is wanted; with as many under way, a read or write would take 2.00 ms to 62.0 ms"),
         "{advice}"
     );
     let text = scene.say(&[&words[..], &disks].concat());

@@ -29,6 +29,11 @@ pub fn report(records: &[RunRecord], refusal: build::Refusal, options: &Options)
 
 /// A page about any reports: it needs nothing else, and can't fetch or run anything.
 pub fn page(reports: &[Report], about: &str, options: &Options) -> String {
+    page_read_as(reports, about, &build::HOW_TO_READ, options)
+}
+
+/// The same with other sentences on how to read it.
+pub fn page_read_as(reports: &[Report], about: &str, how_to_read: &[&str], options: &Options) -> String {
     let title = if options.title.is_empty() { "Plimsoll report" } else { &options.title };
     let page = html! {
         (DOCTYPE)
@@ -54,7 +59,7 @@ pub fn page(reports: &[Report], about: &str, options: &Options) -> String {
                     @for report in reports { (article(report)) }
                     details.reading {
                         summary { "How to read this report" }
-                        ul { @for sentence in build::HOW_TO_READ { li { (sentence) } } }
+                        ul { @for sentence in how_to_read { li { (sentence) } } }
                     }
                 }
             }

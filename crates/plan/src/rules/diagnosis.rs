@@ -1,15 +1,17 @@
 //! What holds an instance back, by what its sessions wait for, how long reads and writes take, and how busy its CPU is.
 
+use super::{Case, used};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
-use crate::gain::UNTHROTTLED_MS;
-use crate::limits::Limits;
 
 /// The most that a read or write of this storage takes below its limits, in ms.
-pub const NORMAL_MS: f64 = UNTHROTTLED_MS[1];
+pub const NORMAL_MS: f64 = 10.0;
 
 /// From hundreds of ms on it is throttled, by the same article.
 pub const THROTTLED_MS: f64 = 100.0;
+
+/// A file that uses less of its limits does not do much, in percent.
+const BUSY_PERCENT: f64 = 50.0;
 
 /// What was seen of an instance beside its files; absent where nobody looked.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -32,23 +34,18 @@ pub struct WaitShares {
 }
 
 /// What the waits, the times and the CPU say.
-pub(super) fn diagnose(
-    files: &[DatabaseFile],
-    limits: &Limits,
-    observed: &Observed,
-    at_limit: &[usize],
-) -> Vec<Advice> {
+pub(super) fn diagnose(case: &Case<'_>, observed: &Observed) -> Vec<Advice> {
     let mut all = Vec::new();
     let busy = observed.cpu_percent.filter(|percent| *percent >= AT_LIMIT_PERCENT);
     all.extend(busy.and_then(|percent| of("cpu-first", Vec::new(), Finding::Cpu { percent })));
-    all.extend(observed.waits.and_then(|waits| by_waits(files, &waits)));
+    all.extend(observed.waits.and_then(|waits| by_waits(case, &waits)));
     let slow = |at: usize| {
-        let (file, limits) = (&files[at], limits.files.get(at)?);
+        let (file, limits) = (&case.files[at], case.limits.files.get(at)?);
         let ms = slower_ms(file).filter(|ms| *ms >= THROTTLED_MS && limits.step.is_some())?;
-        let is_explained = at_limit.contains(&at);
+        let is_explained = case.percent(at) >= AT_LIMIT_PERCENT;
         (!is_explained).then(|| of("slow-file", vec![at], Finding::Slow { ms, next: limits.next.clone() }))?
     };
-    all.extend((0..files.len()).filter_map(slow));
+    all.extend((0..case.files.len()).filter_map(slow));
     all
 }
 
@@ -57,29 +54,46 @@ fn slower_ms(file: &DatabaseFile) -> Option<f64> {
     file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max)
 }
 
-/// The resource that sessions wait for most, if it is storage.
-fn by_waits(files: &[DatabaseFile], waits: &WaitShares) -> Option<Advice> {
+/// Whether sessions wait most for the governor of the log's rate.
+pub(super) fn is_governed(waits: &WaitShares) -> bool {
     let WaitShares { data, log, governor } = *waits;
-    let of_kind = |kind: FileKind| -> Vec<usize> {
-        (0..files.len()).filter(|at| files[*at].kind == kind && !files[*at].is_of_tempdb()).collect()
-    };
-    let finding = |places: &[usize], percent: f64| {
-        let slowest_ms = places.iter().filter_map(|at| slower_ms(&files[*at])).reduce(f64::max);
-        Finding::Waits { percent, slowest_ms }
-    };
+    governor > data && governor > log && governor >= 100.0 - data - log - governor
+}
+
+/// The resource that sessions wait for most, if it is storage.
+fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
+    let WaitShares { data, log, governor } = *waits;
     // Less than the rest of what is waited for is no bottleneck of storage.
     if data.max(log).max(governor) < (100.0 - data - log - governor) {
         return None;
     }
-    if governor > data && governor > log {
+    if is_governed(waits) {
         return of("log-governor-waits", Vec::new(), Finding::Waits { percent: governor, slowest_ms: None });
     }
-    let places = of_kind(if log > data { FileKind::Log } else { FileKind::Data });
-    let found = finding(&places, log.max(data));
-    if log > data {
-        return of("waits-for-log", places, found);
+    let kind = if log > data { FileKind::Log } else { FileKind::Data };
+    let all: Vec<usize> =
+        (0..case.files.len()).filter(|at| case.files[*at].kind == kind && !case.files[*at].is_of_tempdb()).collect();
+    let slowest_ms = all.iter().filter_map(|at| slower_ms(&case.files[*at])).reduce(f64::max);
+    let found = Finding::Waits { percent: log.max(data), slowest_ms };
+    if kind == FileKind::Log {
+        return of("waits-for-log", busy(case, &all), found);
     }
-    let Finding::Waits { slowest_ms, .. } = &found else { return None };
     // Pages that come as fast as they can are waited for, too: then there are too many of them for the memory.
-    slowest_ms.is_none_or(|ms| ms > NORMAL_MS).then(|| of("waits-for-data", places, found))?
+    let is_slow =
+        slowest_ms.map_or_else(|| all.iter().any(|at| case.percent(*at) >= AT_LIMIT_PERCENT), |ms| ms > NORMAL_MS);
+    is_slow.then(|| of("waits-for-data", busy(case, &all), found))?
+}
+
+/// Those of the files that do much or take long, or else the busiest; all where nothing is known of them.
+fn busy(case: &Case<'_>, all: &[usize]) -> Vec<usize> {
+    let is_slow = |at: usize| slower_ms(&case.files[at]).is_some_and(|ms| ms > NORMAL_MS);
+    let percent = |at: usize| used(&case.files[at], &case.limits.files[at]).map(|(percent, _)| percent);
+    let mut busy: Vec<usize> =
+        all.iter().copied().filter(|at| is_slow(*at) || case.percent(*at) >= BUSY_PERCENT).collect();
+    busy.sort_by(|a, b| case.percent(*b).total_cmp(&case.percent(*a)));
+    if busy.is_empty() {
+        let known = all.iter().copied().filter(|at| percent(*at).is_some_and(|percent| percent > 0.0));
+        busy.extend(known.max_by(|a, b| case.percent(*a).total_cmp(&case.percent(*b))));
+    }
+    if busy.is_empty() { all.to_vec() } else { busy }
 }

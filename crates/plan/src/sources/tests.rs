@@ -151,8 +151,8 @@ fn other_reports_of_iostat_are_named_as_such() {
 
 #[test]
 fn names_drive_no_terminal() {
-    let Ok(Source::Files(files)) = read(b"database,file,type,size_gb\n\"d\x1b[8m\",f,data,1\n", UNIT) else { panic!() };
-    assert_eq!(files[0].database, "d\u{fffd}[8m");
+    let Ok(Source::Files(list)) = read(b"database,file,type,size_gb\n\"d\x1b[8m\",f,data,1\n", UNIT) else { panic!() };
+    assert_eq!(list.files[0].database, "d\u{fffd}[8m");
     assert_eq!(disks(&IOSTAT.replace("sda", "s\u{1b}[31m")).disks[0].name, "s\u{fffd}[31m");
 }
 

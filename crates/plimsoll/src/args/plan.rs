@@ -75,7 +75,7 @@ pub struct PlanMi {
     #[arg(long, requires = "source")]
     pub layouts: bool,
     /// By how much limits of a layout are to be above what was seen.
-    #[arg(long, value_name = "PERCENT", default_value = "25%")]
+    #[arg(long, value_name = "PERCENT", default_value = "25%", allow_hyphen_values = true)]
     pub headroom: String,
     /// The most data files of a database in a layout.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=280))]

@@ -14,11 +14,13 @@ use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::limits;
+use plimsoll_plan::list::List;
 use plimsoll_plan::rules::{Observed, advise};
 use plimsoll_plan::sources::{self, Disks, Source};
-use plimsoll_plan::statements::statements;
+use plimsoll_plan::statements::Steps;
 use plimsoll_plan::trial::{Trial, trial};
-use plimsoll_plan::{Activity, DatabaseFile, ListError, Storage, Wishes, waits};
+use plimsoll_plan::ways::{self, Way};
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Finding, ListError, Storage, Wishes, waits};
 use plimsoll_report::layouts::Found;
 use plimsoll_report::model::Report;
 use plimsoll_report::planned::{self, Plan};
@@ -87,8 +89,11 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     };
     let (files, activity) = (input.files, input.activity);
     let found = limits(&files, &storage);
-    let advised = advise(&files, &storage, &found, &observed);
+    let mut advised = advise(&files, &storage, &found, &observed);
     let layouts = options.layouts.then(|| search(&files, &storage, rules)).transpose()?;
+    if let Some(layouts) = &layouts {
+        answered(&mut advised, &files, layouts);
+    }
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;
     let held = pool.as_ref().map(|pool| (pool, against(&files, &activity, (&storage, &found), pool)));
     if held.as_ref().is_some_and(|(_, held)| held.instance.is_none() || held.pool.is_none()) {
@@ -185,7 +190,7 @@ fn of_activity(sampled: Sampled, storage: &Storage<'_>) -> Option<Input> {
 fn of_file(path: &Path, storage: &Storage<'_>) -> Result<Input, Failure> {
     let source = read(path, |bytes| sources::read(bytes, storage.unit_bytes()))?;
     Ok(match source {
-        Source::Files(files) => Input { files, ..Input::default() },
+        Source::Files(List { files, remarks }) => Input { files, remarks, ..Input::default() },
         Source::Disks(disks) => Input { disks: Some(disks), ..Input::default() },
     })
 }
@@ -205,6 +210,10 @@ fn observed(options: &PlanMi) -> Result<Observed, Failure> {
 
 fn percent(option: &str, text: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64, Failure> {
     let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    if !text.contains('%') && number.is_some_and(|number| number > 0.0 && number < 1.0) {
+        return Err(Failure::usage(format!("{option} {text} may be a part or a percentage"))
+            .hint(format!("write {option} {text}%, or 100 times as much")));
+    }
     number.filter(|percent| range.contains(percent)).ok_or_else(|| {
         let (low, high) = (range.start(), range.end());
         Failure::usage(format!("{option} {text} is no percentage from {low} to {high}"))
@@ -265,7 +274,12 @@ fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer
     }
     // Last: what was seen of a live server is nowhere else, and a page that can't be written takes nothing of it away.
     if let Some(path) = &options.html {
-        let page = html::page(std::slice::from_ref(report), "a plan by published limits", &made_now("Storage plan"));
+        let page = html::page_read_as(
+            std::slice::from_ref(report),
+            "a plan by published limits",
+            planned::HOW_TO_READ,
+            &made_now("Storage plan"),
+        );
         write(path, &page, printer)?;
     }
     Ok(exit::DONE)
@@ -300,21 +314,64 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result
         return Err(Failure::usage(format!("--layouts: the list has more than {MOST_DATABASES} databases"))
             .hint("an instance has 100 at most: make a list for each"));
     }
-    let fronts: Vec<_> = needs.iter().map(|need| layout::front(need, storage, &rules)).collect();
+    let mut found = Found { rules, ..Found::default() };
+    for need in needs {
+        let front = layout::front(&need, storage, &found.rules);
+        match ways::way(&need.database, files, &front, storage, &found.rules) {
+            Way::AsItIs => found.as_they_are.push(need.database),
+            Way::Enlarge(enlarged) => found.enlarged.push(enlarged),
+            Way::Layout => {
+                found.needs.push(need);
+                found.fronts.push(front);
+            }
+        }
+    }
     // What has no layout here takes its room all the same.
-    let is_apart = |file: &&DatabaseFile| !needs.iter().any(|need| need.database.eq_ignore_ascii_case(&file.database));
-    let apart = files.iter().filter(is_apart);
-    let (apart_gb, apart_files) = apart.fold((0.0, 0), |sum, file| (sum.0 + file.size_gb, sum.1 + 1));
-    let of_system = files.iter().filter(|file| is_apart(file) && !file.is_of_tempdb());
-    let apart_blobs: f64 = of_system.filter_map(|file| storage.step(file.size_gb)).map(|step| step.blob_gb).sum();
+    let has_layout =
+        |file: &&DatabaseFile| found.needs.iter().any(|need| need.database.eq_ignore_ascii_case(&file.database));
+    let grown = |at: usize| found.enlarged.iter().flat_map(|one| &one.files).find(|(grown, _)| *grown == at);
+    let apart = files.iter().enumerate().filter(|(_, file)| !has_layout(file));
+    let (mut apart_gb, mut apart_blobs_gb, mut apart_files) = (0.0, 0.0, 0);
+    for (at, file) in apart {
+        let size_gb = grown(at).map_or(file.size_gb, |(_, size_gb)| *size_gb);
+        let blob_gb = storage.blob_gb(size_gb).filter(|_| !file.is_of_tempdb());
+        (apart_gb, apart_blobs_gb, apart_files) =
+            (apart_gb + size_gb, apart_blobs_gb + blob_gb.unwrap_or(0.0), apart_files + 1);
+    }
     let space_gb = storage.space_gb().map_or(f64::INFINITY, |space| space - apart_gb);
-    let blobs_gb = storage.blobs_gb().map_or(f64::INFINITY, |blobs| blobs - apart_blobs);
+    let blobs_gb = storage.blobs_gb().map_or(f64::INFINITY, |blobs| blobs - apart_blobs_gb);
     let most_files = storage.tier.files.unwrap_or(u32::MAX).saturating_sub(apart_files);
-    let chosen = layout::together(&fronts, space_gb, blobs_gb, most_files);
-    let trials = trials(&needs, &fronts, storage, &rules);
-    let mut found = Found { needs, fronts, chosen, trials, rules, statements: String::new() };
-    found.statements = found.pairs().map(|(need, layout)| statements(&need.database, files, layout)).collect();
+    let chosen = layout::together(&found.fronts, space_gb, blobs_gb, most_files);
+    found.chosen = chosen.filter(|_| space_gb >= 0.0 && blobs_gb >= 0.0);
+    found.trials = trials(&found.needs, &found.fronts, storage, &found.rules);
+    let mut steps = Steps::default();
+    for (at, size_gb) in found.enlarged.iter().flat_map(|one| &one.files) {
+        steps.enlarge(&files[*at], *size_gb, "What was seen leaves too little of its limits.");
+    }
+    for (need, layout) in found.pairs() {
+        steps.layout(&need.database, files, layout);
+    }
+    let free_gb = storage.space_gb().map(|space| space - files.iter().map(|file| file.size_gb).sum::<f64>());
+    found.statements = steps.text(free_gb);
     Ok(found)
+}
+
+/// Advice that layouts have another answer for is an alternative.
+fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &Found) {
+    let has_layout = |at: usize| found.pairs().any(|(need, _)| need.database.eq_ignore_ascii_case(&files[at].database));
+    let is_other = |at: usize, size_gb: f64| {
+        let mut grown = found.enlarged.iter().flat_map(|one| &one.files);
+        has_layout(at) || grown.any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() > 0.5)
+    };
+    for one in advised.iter_mut() {
+        let Some(at) = one.files.first() else { continue };
+        one.is_alternative |= match &one.finding {
+            Finding::Grow { size_gb, .. } => is_other(*at, *size_gb),
+            Finding::Add { .. } | Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
+            Finding::Space { .. } | Finding::Short { .. } => one.files.iter().any(|at| has_layout(*at)),
+            _ => false,
+        };
+    }
 }
 
 fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {

@@ -4,7 +4,7 @@ use plimsoll_plan::activity::BUSY_MS;
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Demand, Step, Storage};
 
-use super::planned::has;
+use super::advised::has;
 use super::plots_files::over_time;
 use crate::model::format::{listed, quantity, whole};
 use crate::model::{Part, Rank, Report, Table, Tone, number, text};

@@ -1,15 +1,19 @@
 //! Layouts of files: which one each database should have, what else there is, and the statements that carry it out.
 
 use plimsoll_analysis::interval::Interval;
-use plimsoll_plan::Storage;
 use plimsoll_plan::layout::{Layout, Need, Rules};
 use plimsoll_plan::trial::Trial;
+use plimsoll_plan::ways::Enlarged;
+use plimsoll_plan::{DatabaseFile, FileKind, Storage};
 
 use crate::model::format::{count, listed, quantity};
 use crate::model::{
     Axis, Bar, BarChart, Block, Cell, Group, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number,
     text,
 };
+
+/// Above statements.
+pub(super) const STATEMENTS: &str = "Statements that carry it out, which are printed and never run";
 
 /// Databases that are named in the sentence; the table has all.
 const MOST_NAMED: usize = 3;
@@ -18,9 +22,9 @@ const MOST_NAMED: usize = 3;
 const MOST_DRAWN: usize = 8;
 
 /// What a search for layouts found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Found {
-    /// What each database needs.
+    /// What each database needs that gets a layout.
     pub needs: Vec<Need>,
     /// The layouts that carry it, for each database.
     pub fronts: Vec<Vec<Layout>>,
@@ -28,6 +32,10 @@ pub struct Found {
     pub chosen: Option<Vec<usize>>,
     /// How long operations of the first of each front take under load; fewer where that would take long.
     pub trials: Vec<Vec<Trial>>,
+    /// Databases that stay as they are.
+    pub as_they_are: Vec<String>,
+    /// Databases of which larger files take the least space.
+    pub enlarged: Vec<Enlarged>,
     /// How they were chosen.
     pub rules: Rules,
     /// The statements for the chosen ones.
@@ -66,8 +74,29 @@ pub fn in_words(layout: &Layout) -> String {
     format!("{} x {} and a log of {log}", layout.data_files, quantity(layout.data_gb, "GB"))
 }
 
-/// The answer's sentence.
-pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
+/// The answer's sentences.
+pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    let headroom = quantity(found.rules.headroom_percent, "%");
+    let known: Vec<&String> = found.as_they_are.iter().filter(|database| !is_idle(database, files)).collect();
+    if !known.is_empty() {
+        all.push(format!("As it is, with {headroom} and more to spare: {}.", listed(&known, MOST_NAMED)));
+    }
+    if !found.enlarged.is_empty() {
+        let grown = found.enlarged.iter().flat_map(|one| &one.files);
+        let grown: Vec<String> =
+            grown.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB"))).collect();
+        let names = listed(&grown, 2 * MOST_NAMED);
+        all.push(format!("Larger files are the cheapest way to have {headroom} to spare, and move no rows: {names}."));
+    }
+    if !found.needs.is_empty() {
+        all.push(sentence(found, storage));
+    }
+    all
+}
+
+/// What is said of the layouts.
+fn sentence(found: &Found, storage: &Storage<'_>) -> String {
     let headroom = quantity(found.rules.headroom_percent, "%");
     let files = count(found.rules.most_files as usize, "data file");
     let without: Vec<&str> = found
@@ -108,23 +137,38 @@ pub fn sentence(found: &Found, storage: &Storage<'_>) -> String {
     )
 }
 
-/// What layouts could not be made for.
-pub fn unknown(found: &Found) -> Vec<String> {
-    let of = |is_so: fn(&Need) -> bool| -> Vec<&str> {
+/// Whether nothing is known of what the files of a database do.
+fn is_idle(database: &str, files: &[DatabaseFile]) -> bool {
+    let mut own = files.iter().filter(|file| file.database.eq_ignore_ascii_case(database));
+    own.all(|file| file.iops.is_none() && file.mb_per_s.is_none())
+}
+
+/// What layouts could not be made for, and what they take for granted.
+pub fn unknown(found: &Found, files: &[DatabaseFile]) -> Vec<String> {
+    let own = |database: &str| -> Vec<&DatabaseFile> {
+        files.iter().filter(|file| file.database.eq_ignore_ascii_case(database)).collect()
+    };
+    let idle: Vec<&String> = found.as_they_are.iter().filter(|database| is_idle(database, files)).collect();
+    let of = |is_so: &dyn Fn(&Need) -> bool| -> Vec<&str> {
         found.needs.iter().filter(|need| is_so(need)).map(|need| need.database.as_str()).collect()
     };
-    let idle = of(|need| need.data.iter().chain(&need.log).all(|rate| *rate <= 0.0));
-    let without_log = of(|need| need.log_gb <= 0.0);
+    let without_log = of(&|need| need.log_gb <= 0.0);
+    let is_unused = |file: &&DatabaseFile| file.kind == FileKind::Data && file.used_gb.is_none();
+    let unused = of(&|need| own(&need.database).iter().any(is_unused));
     let mut all = Vec::new();
     if !idle.is_empty() {
-        all.push(format!(
-            "Nothing is known of what {} does: its layout is for its size alone.",
-            listed(&idle, MOST_NAMED)
-        ));
+        let names = listed(&idle, MOST_NAMED);
+        all.push(format!("As it is, as the list does not say what it does: {names}."));
     }
     if !without_log.is_empty() {
         let names = listed(&without_log, MOST_NAMED);
         all.push(format!("The list has no log of {names}: the layout has the smallest."));
+    }
+    if !unused.is_empty() {
+        let names = listed(&unused, MOST_NAMED);
+        all.push(format!(
+            "How much of the data files of {names} is used is not in the list (used_gb): their size is taken for it."
+        ));
     }
     all
 }
@@ -147,8 +191,7 @@ pub fn parts(found: &Found) -> Vec<Part> {
         others.table("", table(&all));
     }
     if !found.statements.is_empty() {
-        let title = "Statements that make them, which are printed and never run";
-        chosen.blocks.push(Block::Text(title.to_owned(), found.statements.clone()));
+        chosen.blocks.push(Block::Text(STATEMENTS.to_owned(), found.statements.clone()));
     }
     vec![chosen, others]
 }

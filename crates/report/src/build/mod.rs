@@ -1,6 +1,7 @@
 //! Builders: they make the report model from records, a file for each subject or section. All arithmetic and choice is here.
 
 pub mod accuracy;
+mod advised;
 pub mod against;
 mod campaign;
 mod cells;
@@ -17,6 +18,7 @@ mod levels;
 mod list;
 mod log_waits;
 mod moved;
+mod notes;
 mod order;
 mod overview;
 pub mod planned;

@@ -1,22 +1,33 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
-use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use plimsoll_plan::against::{Against, Pool};
-use plimsoll_plan::gain::Brings;
-use plimsoll_plan::rules::{NORMAL_MS, Observed, used};
+use plimsoll_plan::rules::{Observed, used};
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Activity, Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
 
+pub use super::advised::{advice, statements};
 use super::layouts::{self, Found};
-use super::{against, plots_files};
+use super::{advised, against, notes, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
-use crate::model::{Part, Rank, Report, Table, Tone, number, text};
+use crate::model::{Block, Part, Rank, Report, Table, Tone, number, text};
 
 /// Files that are named in a sentence; a table has all.
-const MOST_NAMED: usize = 5;
+pub(super) const MOST_NAMED: usize = 5;
 
 /// Pieces of advice that belong to the answer.
 const MOST_ADVICE: usize = 6;
+
+/// Files that are to grow of which a sentence speaks; a table has all.
+const MOST_GROWN: usize = 3;
+
+/// How to read a plan, in sentences.
+pub const HOW_TO_READ: &[&str] = &[
+    "A file has the limits of its size, by the page of the day in the title. A blob is the disk that holds a file.",
+    "IOPS are reads and writes a second. Used is what was seen at a file's busiest time, of the limit that it comes nearer to.",
+    "A gain begins at nothing: a file at its limit does no more, and nobody knows how much more is wanted.",
+    "GB and TB are binary, 2^30 and 2^40 bytes.",
+];
 
 /// A plan of files, as it is shown.
 #[derive(Debug, Clone, Copy)]
@@ -55,27 +66,36 @@ pub fn report(plan: &Plan<'_>) -> Report {
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
     }
-    let (first, rest) = advised.split_at(advised.len().min(MOST_ADVICE));
+    let grown = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).count();
+    let (first, rest) = split(advised);
     for one in first {
         answer.say(Tone::Plain, advice(one, files));
+    }
+    if grown > MOST_GROWN {
+        answer.say(
+            Tone::Plain,
+            format!("A table has all {grown} that are to grow, those that use most of their limits first."),
+        );
     }
     if advised.is_empty() {
         answer.say(Tone::Plain, nothing_to_gain(files, limits));
     }
-    answer.say(Tone::Plain, found.map(|found| layouts::sentence(found, storage)));
+    for sentence in found.iter().flat_map(|found| layouts::sentences(found, files, storage)) {
+        answer.say(Tone::Plain, sentence);
+    }
     answer.say(Tone::Plain, plan.against.as_ref().and_then(|(pool, against)| against::held(files, pool, against)));
     answer.say(Tone::Plain, log_rate(storage));
-    for sentence in unknown(files, storage, limits)
-        .into_iter()
-        .chain(lower_bounds(plan))
-        .chain(other_limits(plan))
-        .chain(uncounted(plan))
-        .chain(found.iter().flat_map(|found| layouts::unknown(found)))
-    {
+    for sentence in too_large(files, limits).into_iter().chain(other_limits(plan)).chain(uncounted(plan)) {
         answer.say(Tone::Warning, sentence);
     }
-    for remark in plan.remarks {
-        answer.say(Tone::Quiet, remark.clone());
+    for sentence in notes::all(plan) {
+        answer.say(Tone::Quiet, sentence);
+    }
+    let mut grow = Part::of(Rank::Table);
+    grow.table("Files to enlarge", advised::table(advised, files));
+    let statements = statements(advised, files, storage.space_gb().map(|space| space - limits.file_gb));
+    if found.is_none() && !statements.is_empty() {
+        grow.blocks.push(Block::Text(layouts::STATEMENTS.to_owned(), statements));
     }
     let stairs = plots_files::staircase(files, storage, limits);
     let used = plots_files::used_over_time(files, limits, plan.activity);
@@ -89,8 +109,12 @@ pub fn report(plan: &Plan<'_>) -> Report {
         None => picture.pictures([stairs]),
     }
     let mut table = Part::of(Rank::Table);
-    table.table("", rows(files, limits));
+    table.table("All files", rows(files, limits));
     let mut further = Part::detail("What else to change");
+    if rest.iter().any(|one| one.is_alternative) {
+        let text = "Ways with the same files as above are alternatives: one of them is enough.";
+        further.say(Tone::Quiet, text.to_owned());
+    }
     for one in rest {
         further.say(Tone::Plain, advice(one, files));
     }
@@ -106,27 +130,29 @@ pub fn report(plan: &Plan<'_>) -> Report {
     }
     let mut rules = Part::detail("The rules of the advice");
     rules.table("", rules_table());
-    report.add_all([answer, picture, table]);
+    report.add_all([answer, grow, picture, table]);
     report.add_all(found.map(layouts::parts).unwrap_or_default());
     report.add_all([further, other, more, rules]);
     report
 }
 
-/// Files that stood at a limit where they were counted: they may have wanted more.
-fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
-    let bounded = |one: &Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
-    let is_at_limit = |at: usize| {
-        plan.activity.get(at).is_some_and(bounded)
-            || used(&plan.files[at], &plan.limits.files[at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT)
-    };
-    let names: Vec<String> =
-        (0..plan.files.len()).filter(|at| is_at_limit(*at)).map(|at| plan.files[at].label()).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "At a limit a file does no more than that, however much is wanted: what was seen of {} is the least.",
-            listed(&names, MOST_NAMED)
-        )
-    })
+/// Whether a file is to grow.
+const fn is_grown(one: &Advice) -> bool {
+    matches!(one.finding, Finding::Grow { .. })
+}
+
+/// The advice that belongs to the answer, and the rest of which no table speaks.
+fn split(advised: &[Advice]) -> (Vec<&Advice>, Vec<&Advice>) {
+    let (mut first, mut rest, mut grown) = (Vec::new(), Vec::new(), 0);
+    for one in advised {
+        grown += usize::from(is_grown(one) && !one.is_alternative);
+        if !one.is_alternative && first.len() < MOST_ADVICE && !(is_grown(one) && grown > MOST_GROWN) {
+            first.push(one);
+        } else if one.is_alternative || !is_grown(one) {
+            rest.push(one);
+        }
+    }
+    (first, rest)
 }
 
 /// Limits that the list has and this day has not: what was near a limit there need not be so here.
@@ -172,8 +198,8 @@ pub fn edition(storage: &Storage<'_>) -> Report {
     let both: Vec<String> = space.into_iter().chain(blobs).collect();
     answer.say(Tone::Headline, (!both.is_empty()).then(|| format!("{}.", capital(&both.join(", and ")))));
     answer.say(Tone::Plain, log_rate(storage));
-    for sentence in unknown(&[], storage, &Limits::default()) {
-        answer.say(Tone::Warning, sentence);
+    for sentence in notes::unknown(storage) {
+        answer.say(Tone::Quiet, sentence);
     }
     let mut table = Part::of(Rank::Table);
     table.table("", steps(storage));
@@ -193,18 +219,23 @@ fn uncounted(plan: &Plan<'_>) -> Option<String> {
     (!names.is_empty()).then_some(text)
 }
 
-/// Which files stand at a limit; `None` where nobody said what files do.
+/// Which files stand at a limit, those that use most of it first; `None` where nobody said what files do.
 fn at_limits(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
-    let known: Vec<(&DatabaseFile, f64)> =
+    let mut known: Vec<(&DatabaseFile, f64)> =
         files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?.0))).collect();
-    let names: Vec<String> =
-        known.iter().filter(|(_, percent)| *percent >= AT_LIMIT_PERCENT).map(|(file, _)| file.label()).collect();
+    known.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let names = |is_so: fn(f64) -> bool| -> Vec<String> {
+        known.iter().filter(|(_, percent)| is_so(*percent)).map(|(file, _)| file.label()).collect()
+    };
+    let above = names(|percent| percent >= ABOVE_PERCENT);
+    let names = names(|percent| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&percent));
     let all = match known.len() {
         0 => return None,
         many if many == files.iter().filter(|file| !file.is_of_tempdb()).count() => count(many, "file"),
         many => format!("{} whose rates are known", count(many, "file")),
     };
     Some(match names.len() {
+        0 if !above.is_empty() => format!("More than these limits allow was seen of {}.", listed(&above, MOST_NAMED)),
         0 if known.len() == 1 => format!("{} stands at no limit of its own.", known[0].0.label()),
         0 => format!("None of {all} stands at a limit of its own."),
         1 if known.len() == 1 => format!("{} stands at a limit of its own.", names[0]),
@@ -219,8 +250,8 @@ fn headline(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> S
     }
     let of = |limit: Option<f64>| limit.map(|gb| format!(" of {}", quantity(gb, "GB"))).unwrap_or_default();
     let (all, blobs, fit) = match files.len() {
-        1 => ("The file has".to_owned(), "its blob", "It fits."),
-        many => (format!("The {} together have", count(many, "file")), "their blobs", "All fit."),
+        1 => ("The file has".to_owned(), "its blob", "It fits as it is."),
+        many => (format!("The {} together have", count(many, "file")), "their blobs", "All fit as they are."),
     };
     format!(
         "{all} {}{}, and {blobs} {}{}. {fit}",
@@ -249,117 +280,21 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
             quantity(*most_gb, "GB")
         ),
         Broken::Files { files, most } => format!("there are {files} files, and an instance may have {most}."),
+        Broken::Databases { databases, most } => {
+            format!("there are {databases} databases of users, and an instance may have {most}.")
+        }
+        Broken::Tempdb { kind, file_gb, most_gb } => format!(
+            "the {} files of tempdb take {}, and may take {}.",
+            kind.name(),
+            quantity(*file_gb, "GB"),
+            quantity(*most_gb, "GB")
+        ),
         Broken::Size { file, most_gb } => format!(
             "{} has {} GB, and a {} file may have {}.",
             files[*file].label(),
             files[*file].size_gb,
             files[*file].kind.name(),
             quantity(*most_gb, "GB")
-        ),
-    }
-}
-
-/// What one piece of advice says.
-pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
-    let named = || listed(&one.files.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
-    let stands =
-        |percent: f64, of: LimitOf| format!("{} uses {} of its {}", named(), quantity(percent, "%"), of.name());
-    let gb = |size: f64| quantity(size, "GB");
-    match &one.finding {
-        Finding::LogRate { mb_per_s, limit_mb_per_s } => format!(
-            "The logs grow by {} of the {} that the instance lets them, and no size of a log file changes that: load into tempdb first, or use \
-             clustered columnstore indexes, which log less.",
-            quantity(*mb_per_s, "MB/s"),
-            quantity(*limit_mb_per_s, "MB/s")
-        ),
-        Finding::Space { needed_gb, space_gb, most_gb } => format!(
-            "Raise the space of the instance first: what follows takes {}, it has {}, and can have {}.",
-            gb(*needed_gb),
-            gb(*space_gb),
-            gb(*most_gb)
-        ),
-        Finding::LogFirst => {
-            let database = one.files.first().map_or("", |at| files[*at].database.as_str());
-            format!("Of {database} enlarge the log before the data files: where much is written, commits wait for it.")
-        }
-        Finding::Grow { used_percent, of, size_gb, step, brings } => {
-            let then = has(step).unwrap_or_default();
-            let brings = brings.as_ref().map(gains).unwrap_or_default();
-            format!("{}: with {} it would have {then}{brings}.", stands(*used_percent, *of), gb(*size_gb))
-        }
-        Finding::Add { used_percent, of, size_gb, step } => format!(
-            "{}, and no size is known to have enough: each data file of {} has {}, once the rows are spread over all.",
-            stands(*used_percent, *of),
-            gb(*size_gb),
-            has(step).unwrap_or_default()
-        ),
-        Finding::Elsewhere { used_percent, of } => format!(
-            "{}, and no size is known to have enough: Business Critical, or a machine with disks of its own, has other limits.",
-            stands(*used_percent, *of)
-        ),
-        Finding::Equal { smallest_gb, largest_gb } if largest_gb > smallest_gb => format!(
-            "Make {} of one size, {}: rows are spread by free space, and the file of {} holds back the others.",
-            named(),
-            gb(*largest_gb),
-            gb(*smallest_gb)
-        ),
-        Finding::Equal { .. } => format!("Let {} grow by the same: else they are soon of several sizes.", named()),
-        Finding::Fewer { files, size_gb, iops, iops_now } => format!(
-            "{} in place of {} would have {} together in place of {}: each of many small files stands at its limit sooner.",
-            capital(&format!("{} of {}", count(*files, "data file"), gb(*size_gb))),
-            named(),
-            quantity(*iops, "IOPS"),
-            quantity(*iops_now, "IOPS")
-        ),
-        Finding::Cpu { percent } => format!(
-            "CPU holds it back, with {} in use: larger files bring nothing before there are more vCores.",
-            quantity(*percent, "%")
-        ),
-        Finding::Waits { percent, slowest_ms } => waits(one, &quantity(*percent, "%"), *slowest_ms, named),
-        Finding::Slow { ms, next } => {
-            let grow = next
-                .as_ref()
-                .and_then(|next| Some(format!(": with {} it would have {}", gb(next.size_gb), has(&next.step)?)));
-            format!(
-                "Reads or writes of {} take {}, and unthrottled {NORMAL_MS} ms at most: it stands at a limit for parts of the time{}.",
-                named(),
-                quantity(*ms, "ms"),
-                grow.unwrap_or_default()
-            )
-        }
-        Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
-    }
-}
-
-/// What a larger file brings: an interval, as nobody knows how much more is wanted.
-fn gains(brings: &Brings) -> String {
-    let rate = format!(", and do 0 to {} more", quantity(brings.most_percent, "%"));
-    let times = brings.ms.map(|[now, least, most]| {
-        let between = format!("{} to {}", quantity(least, "ms"), quantity(most, "ms"));
-        format!("; with as many under way, a read or write would take {between} in place of {}", quantity(now, "ms"))
-    });
-    rate + &times.unwrap_or_default()
-}
-
-/// What sessions wait for most, and what follows.
-fn waits(one: &Advice, percent: &str, slowest_ms: Option<f64>, named: impl Fn() -> String) -> String {
-    let slow = |what: &str| {
-        slowest_ms.map(|ms| format!(", and {what} there takes {} on average", quantity(ms, "ms"))).unwrap_or_default()
-    };
-    match one.rule.id {
-        "log-governor-waits" => format!(
-            "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: load into \
-             tempdb first, or use clustered columnstore indexes, which log less; Business Critical has a higher rate."
-        ),
-        "waits-for-log" => format!(
-            "Sessions wait for the log, in {percent} of their waits{}: {} comes first, and then fewer and larger commits.",
-            slow("a write"),
-            named()
-        ),
-        _ => format!(
-            "Sessions wait for pages of data files, in {percent} of their waits{}. What holds them back: {}.",
-            slow("a read or write"),
-            named()
         ),
     }
 }
@@ -376,39 +311,21 @@ fn nothing_to_gain(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
     ))
 }
 
-/// `2,300 IOPS and 150 MB/s`.
-pub(super) fn has(step: &Step) -> Option<String> {
-    let parts = [step.iops.map(|iops| quantity(iops, "IOPS")), step.mb_per_s.map(|rate| quantity(rate, "MB/s"))];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(" and "))
-}
-
 fn log_rate(storage: &Storage<'_>) -> Option<String> {
     let rate = storage.tier.log_mb_per_second(storage.wishes.vcores)?;
     Some(format!(
-        "The log of the instance may grow by {} at most, however large log files are.",
+        "The logs of all databases together may grow by {} at most, however large log files are.",
         quantity(rate, "MB/s")
     ))
 }
 
-/// What nobody published, and what would say it.
-fn unknown(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> Vec<String> {
-    let mut all = Vec::new();
-    if storage.space_gb().is_none() {
-        all.push("How much space an instance has is not published for this day: --space says it.".to_owned());
-    } else if storage.wishes.space_gb.is_none() {
-        all.push(
-            "The space is the most that such an instance can have: --space says how much it was given.".to_owned(),
-        );
-    }
+/// Files whose limits nobody published.
+fn too_large(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
     let without =
         files.iter().zip(&limits.files).filter(|(_, of)| of.step.as_ref().is_some_and(|step| step.iops.is_none()));
     let names: Vec<String> = without.map(|(file, _)| file.label()).collect();
-    if !names.is_empty() {
-        let names = listed(&names, MOST_NAMED);
-        all.push(format!("Limits of files so large were not published for this day: {names}."));
-    }
-    all
+    let text = format!("Limits of files so large were not published for this day: {}.", listed(&names, MOST_NAMED));
+    (!names.is_empty()).then_some(text)
 }
 
 fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
@@ -416,20 +333,30 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
     let step = |row: &Row<'_>| row.1.step.clone();
     let next = |row: &Row<'_>| row.1.next.clone();
     let used_percent = |row: &Row<'_>| used(row.0, row.1).map(|(percent, _)| percent);
+    let state = |row: &Row<'_>| match used_percent(row)? {
+        ABOVE_PERCENT.. => Some("above"),
+        AT_LIMIT_PERCENT.. => Some("at limit"),
+        _ => None,
+    };
+    let mut all: Vec<Row<'_>> = files.iter().zip(&limits.files).collect();
+    all.sort_by(|a, b| used_percent(b).unwrap_or(-1.0).total_cmp(&used_percent(a).unwrap_or(-1.0)));
     Table::of(
-        files.iter().zip(&limits.files),
+        all,
         &[
             (text("database"), &|row: &Row<'_>| row.0.database.as_str().into()),
             (text("file"), &|row: &Row<'_>| row.0.name.as_str().into()),
             (text("type"), &|row: &Row<'_>| row.0.kind.name().into()),
             (number("size", "GB"), &|row: &Row<'_>| row.0.size_gb.into()),
-            (number("blob", "GB").spare(3), &|row: &Row<'_>| step(row).map(|step| step.blob_gb).into()),
+            (number("blob", "GB").spare(3), &|row: &Row<'_>| row.1.blob_gb.into()),
             (number("limit", "IOPS"), &|row: &Row<'_>| step(row).and_then(|step| step.iops).into()),
             (number("limit", "MB/s"), &|row: &Row<'_>| step(row).and_then(|step| step.mb_per_s).into()),
             (number("used", "%"), &|row: &Row<'_>| used_percent(row).into()),
+            (text("stands"), &|row: &Row<'_>| state(row).unwrap_or_default().into()),
             (number("highest", "IOPS"), &|row: &Row<'_>| row.0.iops.into()),
-            (number("highest", "MB/s"), &|row: &Row<'_>| row.0.mb_per_s.into()),
-            (number("at a limit", "intervals"), &|row: &Row<'_>| row.0.at_limit.map(|seen| seen.intervals).into()),
+            (number("highest", "MB/s").spare(1), &|row: &Row<'_>| row.0.mb_per_s.into()),
+            (number("at a limit", "intervals").spare(2), &|row: &Row<'_>| {
+                row.0.at_limit.map(|seen| seen.intervals).into()
+            }),
             (number("of", "intervals").spare(1), &|row: &Row<'_>| row.0.at_limit.and_then(|seen| seen.of).into()),
             (number("a read", "ms").spare(1), &|row: &Row<'_>| row.0.read_ms.into()),
             (number("a write", "ms").spare(1), &|row: &Row<'_>| row.0.write_ms.into()),
@@ -437,7 +364,7 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
                 row.1.step.as_ref().map(|_| row.0.size_gb + row.1.same_gb).into()
             }),
             (number("more from", "GB"), &|row: &Row<'_>| next(row).map(|next| next.size_gb).into()),
-            (number("then", "IOPS"), &|row: &Row<'_>| next(row).and_then(|next| next.step.iops).into()),
+            (number("then", "IOPS").spare(2), &|row: &Row<'_>| next(row).and_then(|next| next.step.iops).into()),
             (number("then", "MB/s").spare(3), &|row: &Row<'_>| next(row).and_then(|next| next.step.mb_per_s).into()),
         ],
     )

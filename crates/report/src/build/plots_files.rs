@@ -1,5 +1,6 @@
 //! Pictures of files on a storage whose limits follow from their size: where they stand on the staircase of limits, and what they did over time.
 
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::rules::used;
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Activity, DatabaseFile, Demand, FileKind, Limits, Storage};
@@ -67,28 +68,36 @@ pub(super) fn staircase(files: &[DatabaseFile], storage: &Storage<'_>, limits: &
     let spot = |(x, y): (f64, f64)| Spot { x, y, ..Spot::default() };
     let mut lines =
         vec![Line { name: "limit by size".to_owned(), look: Look::Guide, spots: stairs.map(spot).collect() }];
-    for (number, kind) in [FileKind::Data, FileKind::Log].into_iter().enumerate() {
-        let mut spots: Vec<Spot> = files
-            .iter()
-            .zip(&limits.files)
-            .filter(|(file, _)| file.kind == kind)
-            .filter_map(|(file, of)| {
-                let y = of.step.as_ref()?.iops?;
-                Some(Spot { x: file.size_gb.max(smallest), y, label: file.label(), ..Spot::default() })
-            })
-            .collect();
+    let percent = |at: usize| used(&files[at], &limits.files[at]).map_or(0.0, |(percent, _)| percent);
+    let is_at_limit = |at: usize| percent(at) >= AT_LIMIT_PERCENT;
+    let line = |name: String, number: usize, places: Vec<usize>| {
+        let of = |at: usize| {
+            let y = limits.files[at].step.as_ref()?.iops?;
+            Some(Spot { x: files[at].size_gb.max(smallest), y, label: files[at].label(), ..Spot::default() })
+        };
+        let mut spots: Vec<Spot> = places.into_iter().filter_map(of).collect();
         spots.sort_by(|a, b| a.x.total_cmp(&b.x));
         // Files are no course: nothing leads from one to the next.
         let apart = spots.into_iter().flat_map(|spot| {
             let gap = Spot { x: spot.x, y: f64::NAN, ..Spot::default() };
             [spot, gap]
         });
-        lines.push(Line {
-            name: format!("{} files", kind.name()),
-            look: Look::Measured(number),
-            spots: apart.collect(),
-        });
+        Line { name, look: Look::Measured(number), spots: apart.collect() }
+    };
+    let mut all: Vec<(String, Vec<usize>)> = [FileKind::Data, FileKind::Log]
+        .map(|kind| {
+            let calm = (0..files.len()).filter(|at| files[*at].kind == kind && !is_at_limit(*at));
+            (format!("{} files", kind.name()), calm.collect())
+        })
+        .into();
+    let mut busy: Vec<usize> = (0..files.len()).filter(|at| is_at_limit(*at)).collect();
+    busy.sort_by(|a, b| percent(*b).total_cmp(&percent(*a)));
+    if busy.len() <= MOST_DRAWN {
+        all.extend(busy.iter().map(|at| (format!("{}, at a limit", files[*at].label()), vec![*at])));
+    } else {
+        all.push(("files at a limit".to_owned(), busy));
     }
+    lines.extend(all.into_iter().enumerate().map(|(number, (name, places))| line(name, number, places)));
     let (x, y) = (Axis::new("size of the file, GB", Kind::Log), Axis::new("limit, IOPS", Kind::FromZero));
     Picture::lines("What files have by their size", x, y, lines)
 }

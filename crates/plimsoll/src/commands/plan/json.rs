@@ -4,13 +4,14 @@ use plimsoll_analysis::interval::Interval as Confidence;
 use plimsoll_plan::against::{Against, Breaks, Pool};
 use plimsoll_plan::demand::Interval;
 use plimsoll_plan::sources::Disks;
+use plimsoll_plan::ways::Enlarged;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
 use plimsoll_report::disks;
 use plimsoll_report::layouts::{Found, Row};
 use plimsoll_report::planned::{self, Plan};
 use serde_json::{Map, Value, json};
 
-fn layouts_of(found: &Found) -> Value {
+fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
     let time = |interval: Confidence| json!({ "mean": interval.value, "low": interval.low, "high": interval.high });
     let of = |(need, layout, trial): Row<'_>| {
         let mut one = json!({
@@ -34,7 +35,13 @@ fn layouts_of(found: &Found) -> Value {
         }
         one
     };
+    let enlarged = |one: &Enlarged| {
+        let size = |(at, size_gb): &(usize, f64)| json!({ "file": files[*at].label(), "size_gb": size_gb });
+        json!({ "database": one.database, "files": one.files.iter().map(size).collect::<Vec<_>>(), "space_gb": one.space_gb })
+    };
     json!({
+        "as_they_are": found.as_they_are,
+        "enlarged": found.enlarged.iter().map(enlarged).collect::<Vec<_>>(),
         "chosen": found.chosen_rows().map(of).collect::<Vec<_>>(),
         "all": found.rows().map(of).collect::<Vec<_>>(),
         "statements": found.statements,
@@ -48,6 +55,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         let next = of.next.as_ref().map(|next| {
             let mut more = limits_of(&next.step);
             more.insert("size_gb".to_owned(), json!(next.size_gb));
+            more.insert("blob_gb".to_owned(), json!(plan.storage.blob_gb(next.size_gb)));
             Value::Object(more)
         });
         let mut one = of.step.as_ref().map(limits_of).unwrap_or_default();
@@ -63,7 +71,8 @@ pub fn plan(plan: &Plan<'_>) -> Value {
             ("read_ms", file.read_ms.map(|ms| json!(ms))),
             ("write_ms", file.write_ms.map(|ms| json!(ms))),
             ("series", plan.activity.get(at).map(series)),
-            ("same_limits_gb", of.step.as_ref().map(|_| json!(of.same_gb))),
+            ("blob_gb", of.blob_gb.map(|gb| json!(gb))),
+            ("same_limits_gb", of.step.as_ref().map(|_| json!(file.size_gb + of.same_gb))),
             ("next", next),
         ];
         one.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
@@ -77,6 +86,8 @@ pub fn plan(plan: &Plan<'_>) -> Value {
     let waits = plan.observed.waits.map(
         |waits| json!({ "data_percent": waits.data, "log_percent": waits.log, "governor_percent": waits.governor }),
     );
+    let free_gb = plan.storage.space_gb().map(|space| space - found.file_gb);
+    let statements = planned::statements(plan.advised, all, free_gb);
     let known = [
         ("files", Some(json!(all.iter().zip(&found.files).enumerate().map(of).collect::<Vec<_>>()))),
         ("instance", Some(Value::Object(instance))),
@@ -84,7 +95,11 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         ("cpu_percent", plan.observed.cpu_percent.map(|percent| json!(percent))),
         ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, all)).collect::<Vec<_>>()))),
         ("remarks", Some(plan.remarks).filter(|all| !all.is_empty()).map(|all| json!(all))),
-        ("layouts", plan.layouts.map(layouts_of)),
+        (
+            "statements",
+            Some(statements).filter(|text| plan.layouts.is_none() && !text.is_empty()).map(|text| json!(text)),
+        ),
+        ("layouts", plan.layouts.map(|found| layouts_of(found, all))),
         ("against", plan.against.as_ref().map(|(pool, against)| against_of(plan, pool, against))),
     ];
     Value::Object(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
@@ -160,6 +175,7 @@ fn advice_of(one: &Advice, all: &[DatabaseFile]) -> Value {
         "rule": one.rule.id,
         "files": files.collect::<Vec<_>>(),
         "text": planned::advice(one, all),
+        "is_alternative": one.is_alternative,
         "source": one.rule.source,
         "date": one.rule.date,
     })

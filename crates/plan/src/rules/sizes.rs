@@ -1,0 +1,77 @@
+//! Sizes and numbers of the data files of a database, and gigabytes that bring nothing.
+
+use super::{Case, growth, space, used};
+use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
+use crate::file::{DatabaseFile, FileKind};
+use crate::layout::ROOM_PART;
+
+/// Data files of a database that differ by more than this part are not of one size.
+const EQUAL_PART: f64 = 0.01;
+
+/// Data files by their databases, and by their filegroups where the list has them; tempdb's left out: its disk is another.
+pub fn databases(files: &[DatabaseFile]) -> Vec<Vec<usize>> {
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for (at, file) in files.iter().enumerate().filter(|(_, file)| file.kind == FileKind::Data && !file.is_of_tempdb()) {
+        let is_own = |places: &&mut Vec<usize>| {
+            let first = places.first().map(|first| &files[*first]);
+            first.is_some_and(|first| first.is_beside(file) && first.filegroup == file.filegroup)
+        };
+        match all.iter_mut().find(is_own) {
+            Some(places) => places.push(at),
+            None => all.push(vec![at]),
+        }
+    }
+    all
+}
+
+pub fn equal(case: &Case<'_>, places: &[usize]) -> Option<Advice> {
+    let sizes = || places.iter().map(|at| case.files[*at].size_gb);
+    let smallest_gb = sizes().reduce(f64::min)?;
+    let largest_gb = sizes().reduce(f64::max)?;
+    let first = case.files[*places.first()?].growth_gb;
+    let grow_alike = places.iter().all(|at| case.files[*at].growth_gb == first);
+    let differ = largest_gb > (1.0 + EQUAL_PART) * smallest_gb || !grow_alike;
+    let more_gb = sizes().map(|size| largest_gb - size).sum();
+    differ.then(|| of("equal-files", places.to_vec(), Finding::Equal { smallest_gb, largest_gb, more_gb }))?
+}
+
+/// Fewer files that have as many operations together as these, also once those at a limit are enlarged, and carry what these do.
+pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advice> {
+    let sum = |of: fn(&DatabaseFile) -> f64| places.iter().map(|at| of(&case.files[*at])).sum::<f64>();
+    let (all_gb, iops_seen, rate_seen) =
+        (sum(|file| file.size_gb), sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0)));
+    let iops_of = |at: &usize| {
+        let size_gb = growth::sizes(grown).find(|(grown, _)| grown == at).map(|(_, size_gb)| size_gb);
+        let step = size_gb.map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb));
+        step?.iops
+    };
+    let iops_now = places.iter().map(iops_of).sum::<Option<f64>>()?;
+    let with = |count: usize| {
+        let (size_gb, files) = (all_gb / count as f64, count as f64);
+        let step = case.storage.step(size_gb)?;
+        let (iops, mb_per_s) = (files * step.iops?, files * step.mb_per_s?);
+        let carries = |seen: f64, limit: f64| 100.0 * seen < AT_LIMIT_PERCENT * limit;
+        (iops >= iops_now && carries(iops_seen, iops) && carries(rate_seen, mb_per_s)).then_some((count, size_gb, iops))
+    };
+    // The fewest that do.
+    let (count, size_gb, iops) = (1..places.len()).find_map(with)?;
+    of("fewer-files", places.to_vec(), Finding::Fewer { files: count, size_gb, iops, iops_now })
+}
+
+/// Data files that can be smaller and have the same limits, where space is short. Logs keep their size: what they hold now says little.
+pub fn for_nothing(case: &Case<'_>, grown: &[Advice]) -> Vec<Advice> {
+    let (needed_gb, _) = space::needed_gb(case, grown);
+    if case.storage.space_gb().is_none_or(|space| needed_gb <= space) {
+        return Vec::new();
+    }
+    let smaller = |at: usize| {
+        let (file, limits) = (&case.files[at], &case.limits.files[at]);
+        // One that stands at a limit is to grow.
+        let is_calm = used(file, limits).is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT);
+        let step = limits.step.as_ref().filter(|_| is_calm && file.kind == FileKind::Data)?;
+        let content_gb = (file.used_gb? * (1.0 + ROOM_PART)).ceil();
+        let least_gb = case.storage.begins_gb(step).max(content_gb).max(1.0);
+        (least_gb < file.size_gb).then(|| of("size-for-nothing", vec![at], Finding::Shrink { size_gb: least_gb }))?
+    };
+    (0..case.files.len()).filter_map(smaller).collect()
+}

@@ -1,0 +1,90 @@
+//! How each database goes on: as it is, with larger files, or with other files. The cheapest that carries it
+//! with room to spare is the answer: the one that takes the least space while it is made.
+
+use crate::file::{DatabaseFile, FileKind};
+use crate::layout::{Layout, Rules};
+use crate::limits::{FileLimits, Next, of_file};
+use crate::rules::used;
+use crate::storage::Storage;
+
+/// To move rows among files is work: larger files may take so many times the space of others.
+const WORTH: f64 = 1.1;
+
+/// A database whose files are enlarged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Enlarged {
+    /// The database.
+    pub database: String,
+    /// The files that grow, by their places in the list, and their sizes then, in GB; the log first.
+    pub files: Vec<(usize, f64)>,
+    /// All its files together then, in GB.
+    pub space_gb: f64,
+}
+
+/// What a database is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    /// Nothing: it carries its load with room to spare, or nothing is known of that.
+    AsItIs,
+    /// Some of its files grow.
+    Enlarge(Enlarged),
+    /// It gets other files.
+    Layout,
+}
+
+/// The way of a database whose layouts are these, the one with the least space first.
+pub fn way(database: &str, files: &[DatabaseFile], front: &[Layout], storage: &Storage<'_>, rules: &Rules) -> Way {
+    let is_own = |at: &usize| files[*at].database.eq_ignore_ascii_case(database);
+    let own: Vec<usize> = (0..files.len()).filter(is_own).collect();
+    let tight = |at: &usize| !has_room(&files[*at], &of_file(&files[*at], storage), rules);
+    let mut tight: Vec<usize> = own.iter().copied().filter(tight).collect();
+    if tight.is_empty() {
+        return Way::AsItIs;
+    }
+    tight.sort_by_key(|at| files[*at].kind == FileKind::Data);
+    let grown = tight.iter().map(|at| Some((*at, enough_gb(&files[*at], storage, rules)?))).collect::<Option<Vec<_>>>();
+    let Some(grown) = grown else { return Way::Layout };
+    let size_gb = |at: &usize| {
+        let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
+        larger.unwrap_or(files[*at].size_gb)
+    };
+    let space_gb = own.iter().map(size_gb).sum();
+    // A layout is for one filegroup.
+    let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
+    let are_several = groups().any(|group| Some(group) != groups().next());
+    let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
+    if !are_several && least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb) {
+        return Way::Layout;
+    }
+    Way::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
+}
+
+/// The space that the files of a database take once its layout is made and before anything is given back, in GB.
+fn taken_gb(own: &[usize], files: &[DatabaseFile], layout: &Layout) -> f64 {
+    let of = |kind: FileKind| own.iter().filter(move |at| files[**at].kind == kind).map(|at| files[*at].size_gb);
+    let count = layout.data_files as usize;
+    let data: f64 =
+        of(FileKind::Data).enumerate().map(|(at, gb)| if at < count { gb.max(layout.data_gb) } else { gb }).sum();
+    let added = count.saturating_sub(of(FileKind::Data).count()) as f64 * layout.data_gb;
+    let logs: f64 = of(FileKind::Log).sum();
+    data + added + logs.max(layout.log_gb)
+}
+
+/// Whether a file does what was seen with room to spare; so it is where nothing was seen.
+fn has_room(file: &DatabaseFile, limits: &FileLimits, rules: &Rules) -> bool {
+    used(file, limits).is_none_or(|(percent, _)| percent * (1.0 + rules.headroom_percent / 100.0) <= 100.0)
+}
+
+/// The smallest larger size in whole GB with which a file has room to spare.
+fn enough_gb(file: &DatabaseFile, storage: &Storage<'_>, rules: &Rules) -> Option<f64> {
+    let mut next = of_file(file, storage).next;
+    while let Some(Next { size_gb, .. }) = next {
+        let grown = DatabaseFile { size_gb, ..file.clone() };
+        let limits = of_file(&grown, storage);
+        if has_room(&grown, &limits, rules) {
+            return Some(size_gb);
+        }
+        next = limits.next;
+    }
+    None
+}

@@ -1,0 +1,88 @@
+//! What is to be known of a plan of files, beside what makes it doubtful.
+
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::rules::used;
+use plimsoll_plan::{Activity, Advice, DatabaseFile, FileKind, Storage};
+
+use super::layouts;
+use super::planned::{MOST_NAMED, Plan};
+use crate::model::format::{listed, quantity};
+
+/// All notes on a plan.
+pub fn all(plan: &Plan<'_>) -> Vec<String> {
+    let Plan { files, storage, advised, .. } = *plan;
+    let mut all: Vec<String> = unknown(storage).into_iter().chain(lower_bounds(plan)).collect();
+    if !files.iter().any(DatabaseFile::is_of_tempdb) {
+        all.push("The list has no tempdb, whose files count against the space, too.".to_owned());
+    }
+    all.extend(log_of_database(files, storage));
+    let is_of_several = |one: &Advice| matches!(one.rule.id, "equal-files" | "fewer-files" | "more-files");
+    let adds = plan.layouts.is_some_and(|found| found.statements.contains(" ADD FILE "));
+    if (adds || advised.iter().any(is_of_several)) && files.iter().all(|file| file.filegroup.is_none()) {
+        all.push(
+            "The list does not say to which filegroups files belong. Rows are spread within one alone, and ADD FILE adds to the primary one \
+             unless TO FILEGROUP names another."
+                .to_owned(),
+        );
+    }
+    all.extend(plan.layouts.iter().flat_map(|found| layouts::unknown(found, files)));
+    all.extend(plan.remarks.iter().cloned());
+    all.push(
+        "This is for General Purpose, where files have limits of their own. On next-generation General Purpose they share limits, and size \
+         brings them nothing."
+            .to_owned(),
+    );
+    all
+}
+
+/// Files that stood at a limit where they were counted: they may have wanted more.
+fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
+    let bounded = |one: &Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
+    let is_at_limit = |at: usize| {
+        plan.activity.get(at).is_some_and(bounded)
+            || used(&plan.files[at], &plan.limits.files[at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT)
+    };
+    let names: Vec<String> =
+        (0..plan.files.len()).filter(|at| is_at_limit(*at)).map(|at| plan.files[at].label()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "At a limit a file does no more than that, however much is wanted: what was seen of {} is the least.",
+            listed(&names, MOST_NAMED)
+        )
+    })
+}
+
+/// That a database's log has a limit of its own, which nobody published exactly, of logs that come near it.
+fn log_of_database(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<String> {
+    let [rate] = storage.tier.log_rate.as_slice() else { return None };
+    let (low, high) = rate.database_low.zip(rate.database_high)?;
+    let near = |file: &DatabaseFile| {
+        let is_log = file.kind == FileKind::Log && !file.is_of_tempdb();
+        let seen = file.mb_per_s.filter(|rate| is_log && 100.0 * rate >= AT_LIMIT_PERCENT * low)?;
+        Some(format!("{} did {}", file.label(), quantity(seen, "MB/s")))
+    };
+    let names: Vec<String> = files.iter().filter_map(near).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The log of one database may grow by {low:.0} to {} by the size of its file; which size has how much is not published. {}.",
+            quantity(high, "MB/s"),
+            listed(&names, MOST_NAMED)
+        )
+    })
+}
+
+/// What nobody said or published, and what would say it.
+pub fn unknown(storage: &Storage<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    if storage.space_gb().is_none() {
+        all.push("How much space an instance has is not published for this day: --space says it.".to_owned());
+    } else if storage.wishes.space_gb.is_none() {
+        all.push(
+            "The space is the most that such an instance can have: --space says how much it was given.".to_owned(),
+        );
+    }
+    if storage.wishes.vcores.is_none() && storage.tier.log_rate.iter().any(|rate| rate.per_vcore.is_some()) {
+        all.push("How fast logs may grow depends on the vCores: --vcores says how many there are.".to_owned());
+    }
+    all
+}
