@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(of(&file(0.0, None), 2300.0), None);
         // What no size changes bounds it, too, and so does a longer time at best.
         let capped = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), [2.0, 10.0], 1.5).unwrap();
-        assert_eq!(capped.most_percent, 50.0);
+        assert_eq!(Some(capped.most_percent), Some(50.0));
         let slow = brings(&file(500.0, Some(10.0)), LimitOf::Iops, &step(2300.0), [5.0, 10.0], f64::INFINITY).unwrap();
         assert_eq!((slow.most_percent, slow.ms), (100.0, Some([10.0, 5.0, 10.0])));
     }

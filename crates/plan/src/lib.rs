@@ -7,6 +7,7 @@
 pub mod activity;
 pub mod advice;
 pub mod against;
+pub mod choice;
 pub mod demand;
 pub mod file;
 pub mod gain;
@@ -20,7 +21,6 @@ pub mod statements;
 pub mod storage;
 pub mod trial;
 pub mod waits;
-pub mod ways;
 
 pub use activity::Activity;
 pub use advice::{Advice, Finding, RULES, Rule};

@@ -307,7 +307,7 @@ mod tests {
             format!("{header}\n--------,----,----,-------\na,f,data,1.5\n\n(1 rows affected)\n"),
             format!("{header}\na,f,data,1.5\n\n(1 row affected)\n\nCompletion time: 2026-11-28T12:51:00.1+01:00\n"),
             format!("\nsep=;\n{}\na;f;data;1,5\n", header.replace(',', ";")),
-            format!("Database,FILE,type,Size GB\na,f,data,1.5\n"),
+            "Database,FILE,type,Size GB\na,f,data,1.5\n".to_owned(),
         ] {
             assert_eq!(read(text.as_bytes()).unwrap(), expected, "{text}");
         }

@@ -57,7 +57,7 @@ impl Sheet {
         most_rows: usize,
         known: impl Fn(&StringRecord) -> Option<StringRecord>,
     ) -> Result<Self, ListError> {
-        let (text, said) = trimmings::without(text)?;
+        let (text, said) = trimmings::without(text).map_err(ListError::whole)?;
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let delimiter = said.unwrap_or(match (first.contains('\t'), first.contains(';') && !first.contains(',')) {
             (true, _) if !first.contains(',') => b'\t',

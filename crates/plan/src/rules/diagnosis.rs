@@ -1,6 +1,6 @@
 //! What holds an instance back, by what its sessions wait for, how long reads and writes take, and how busy its CPU is.
 
-use super::{Case, used};
+use super::case::{Case, used};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 

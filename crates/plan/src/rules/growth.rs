@@ -1,6 +1,6 @@
 //! What a file that stands at a limit needs: a larger size, another file, or other storage.
 
-use super::{Case, used};
+use super::case::{Case, used};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 use crate::gain::brings;

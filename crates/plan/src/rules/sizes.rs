@@ -1,6 +1,7 @@
 //! Sizes and numbers of the data files of a database, and gigabytes that bring nothing.
 
-use super::{Case, growth, space, used};
+use super::case::{Case, used};
+use super::{growth, space};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 use crate::layout::ROOM_PART;

@@ -1,6 +1,7 @@
 //! Whether what the advice asks for fits into the space of the instance, and into the blobs that it may have.
 
-use super::{Case, growth};
+use super::case::Case;
+use super::growth;
 use crate::advice::{Advice, Finding, of};
 use crate::storage::GB_OF_TB;
 

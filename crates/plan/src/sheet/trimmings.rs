@@ -1,12 +1,10 @@
 //! What programs write around a table and is none of it. Its lines become empty, so that those of the rest have their numbers.
 
-use super::ListError;
-
 /// How lines begin that Management Studio and `typeperf` write behind a table.
 const TRAILERS: [&str; 3] = ["completion time:", "exiting, please wait", "the command completed successfully"];
 
-/// The text without them, and the sign between columns where a line says it.
-pub fn without(text: &str) -> Result<(String, Option<u8>), ListError> {
+/// The text without them, and the sign between columns where a line says it. The error says what to do.
+pub fn without(text: &str) -> Result<(String, Option<u8>), String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let mut delimiter = None;
     // Excel's own line, and that of PowerShell.
@@ -27,7 +25,7 @@ pub fn without(text: &str) -> Result<(String, Option<u8>), ListError> {
     {
         if under.trim().contains(' ') && !under.contains([',', ';', '\t', '|']) {
             let problem = "its columns are parted by spaces: save the results as CSV (in Management Studio from the grid, sqlcmd: -s \",\" -W)";
-            return Err(ListError::whole(problem));
+            return Err(problem.to_owned());
         }
         *under = "";
     }

@@ -12,6 +12,7 @@ use plimsoll_disk::bought::{Purchase, promise};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
+use plimsoll_plan::choice::{self, Choice};
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::list::List;
@@ -19,7 +20,6 @@ use plimsoll_plan::rules::{Observed, advise};
 use plimsoll_plan::sources::{self, Disks, Source};
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::trial::{Trial, trial};
-use plimsoll_plan::ways::{self, Way};
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Finding, ListError, Storage, Wishes, waits};
 use plimsoll_report::layouts::Found;
 use plimsoll_report::model::Report;
@@ -317,10 +317,10 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result
     let mut found = Found { rules, ..Found::default() };
     for need in needs {
         let front = layout::front(&need, storage, &found.rules);
-        match ways::way(&need.database, files, &front, storage, &found.rules) {
-            Way::AsItIs => found.as_they_are.push(need.database),
-            Way::Enlarge(enlarged) => found.enlarged.push(enlarged),
-            Way::Layout => {
+        match choice::choose(&need.database, files, &front, storage, &found.rules) {
+            Choice::AsItIs => found.as_they_are.push(need.database),
+            Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
+            Choice::Layout => {
                 found.needs.push(need);
                 found.fronts.push(front);
             }

@@ -1,9 +1,9 @@
 //! Layouts of files: which one each database should have, what else there is, and the statements that carry it out.
 
 use plimsoll_analysis::interval::Interval;
+use plimsoll_plan::choice::Enlarged;
 use plimsoll_plan::layout::{Layout, Need, Rules};
 use plimsoll_plan::trial::Trial;
-use plimsoll_plan::ways::Enlarged;
 use plimsoll_plan::{DatabaseFile, FileKind, Storage};
 
 use crate::model::format::{count, listed, quantity};

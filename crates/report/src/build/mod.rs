@@ -19,6 +19,7 @@ mod list;
 mod log_waits;
 mod moved;
 mod notes;
+mod of_plan;
 mod order;
 mod overview;
 pub mod planned;

@@ -5,7 +5,7 @@ use plimsoll_plan::rules::used;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, FileKind, Storage};
 
 use super::layouts;
-use super::planned::{MOST_NAMED, Plan};
+use super::of_plan::{MOST_NAMED, Plan};
 use crate::model::format::{listed, quantity};
 
 /// All notes on a plan.

@@ -1,19 +1,17 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
 use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
-use plimsoll_plan::against::{Against, Pool};
-use plimsoll_plan::rules::{Observed, used};
+use plimsoll_plan::rules::used;
 use plimsoll_plan::storage::LimitOf;
-use plimsoll_plan::{Activity, Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
+use plimsoll_plan::{Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
 
 pub use super::advised::{advice, statements};
-use super::layouts::{self, Found};
-use super::{advised, against, notes, plots_files};
+
+use super::of_plan::MOST_NAMED;
+pub use super::of_plan::Plan;
+use super::{advised, against, layouts, notes, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
 use crate::model::{Block, Part, Rank, Report, Table, Tone, number, text};
-
-/// Files that are named in a sentence; a table has all.
-pub(super) const MOST_NAMED: usize = 5;
 
 /// Pieces of advice that belong to the answer.
 const MOST_ADVICE: usize = 6;
@@ -28,29 +26,6 @@ pub const HOW_TO_READ: &[&str] = &[
     "A gain begins at nothing: a file at its limit does no more, and nobody knows how much more is wanted.",
     "GB and TB are binary, 2^30 and 2^40 bytes.",
 ];
-
-/// A plan of files, as it is shown.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
-    /// The files.
-    pub files: &'a [DatabaseFile],
-    /// Where they are to be.
-    pub storage: &'a Storage<'a>,
-    /// What each of them has there.
-    pub limits: &'a Limits,
-    /// What to change.
-    pub advised: &'a [Advice],
-    /// Layouts that were searched.
-    pub layouts: Option<&'a Found>,
-    /// What each file did, in the same order; empty where that was not sampled.
-    pub activity: &'a [Activity],
-    /// What sessions waited for, and CPU.
-    pub observed: &'a Observed,
-    /// The same load on disks that all files share.
-    pub against: Option<(&'a Pool, Against)>,
-    /// What is to be known of where it comes from.
-    pub remarks: &'a [String],
-}
 
 /// The report: the answer, where the files stand on the staircase of limits or what they did over time, and a row for each.
 pub fn report(plan: &Plan<'_>) -> Report {

@@ -2,9 +2,9 @@
 
 use plimsoll_analysis::interval::Interval as Confidence;
 use plimsoll_plan::against::{Against, Breaks, Pool};
+use plimsoll_plan::choice::Enlarged;
 use plimsoll_plan::demand::Interval;
 use plimsoll_plan::sources::Disks;
-use plimsoll_plan::ways::Enlarged;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
 use plimsoll_report::disks;
 use plimsoll_report::layouts::{Found, Row};

@@ -3,20 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use plimsoll_catalog::{Catalog, Date};
+use plimsoll_plan::choice::{Choice, choose};
 use plimsoll_plan::layout::{Rules, front, needs};
-use plimsoll_plan::ways::{Way, way};
 use plimsoll_plan::{DatabaseFile, FileKind, Storage, Wishes};
 
 fn file(name: &str, kind: FileKind, size_gb: f64, iops: f64) -> DatabaseFile {
     DatabaseFile { iops: Some(iops), ..DatabaseFile::new("shop", name, kind, size_gb) }
 }
 
-fn of(files: &[DatabaseFile]) -> Way {
+fn of(files: &[DatabaseFile]) -> Choice {
     let day = Some(Date { year: 2018, month: 12, day: 18 });
     let storage = Storage::on(Catalog::builtin().unwrap(), Wishes { day, ..Wishes::default() }).unwrap();
     let rules = Rules::default();
     let need = needs(files).remove(0);
-    way("SHOP", files, &front(&need, &storage, &rules), &storage, &rules)
+    choose("SHOP", files, &front(&need, &storage, &rules), &storage, &rules)
 }
 
 #[test]
@@ -25,30 +25,30 @@ fn what_carries_its_load_stays_as_it_is() {
         let busy = f64::from(part) * 40.0;
         let used = |iops| DatabaseFile { used_gb: Some(5.0), ..file("d", FileKind::Data, 120.0, iops) };
         // 500 IOPS, of which 400 leave a quarter to spare.
-        assert_eq!(of(&[used(busy), file("l", FileKind::Log, 60.0, busy)]), Way::AsItIs, "{busy}");
-        assert_ne!(of(&[used(401.0 + busy), file("l", FileKind::Log, 60.0, busy)]), Way::AsItIs, "{busy}");
+        assert_eq!(of(&[used(busy), file("l", FileKind::Log, 60.0, busy)]), Choice::AsItIs, "{busy}");
+        assert_ne!(of(&[used(401.0 + busy), file("l", FileKind::Log, 60.0, busy)]), Choice::AsItIs, "{busy}");
         let unknown = DatabaseFile { iops: None, ..used(0.0) };
-        assert_eq!(of(&[unknown]), Way::AsItIs);
+        assert_eq!(of(&[unknown]), Choice::AsItIs);
     }
 }
 
 #[test]
 fn larger_files_are_the_way_where_others_take_more() {
     let files = [file("d", FileKind::Data, 96.0, 499.0), file("l", FileKind::Log, 24.0, 498.0)];
-    let Way::Enlarge(enlarged) = of(&files) else { panic!() };
+    let Choice::Enlarge(enlarged) = of(&files) else { panic!() };
     assert_eq!((enlarged.files, enlarged.space_gb), (vec![(1, 129.0), (0, 129.0)], 258.0), "the log first");
     // 1,000 GB with 5,000 IOPS: another 513 GB take less than 1,025 for each of four.
     let four: Vec<_> = (0..4).map(|at| file(&at.to_string(), FileKind::Data, 600.0, 4900.0)).collect();
-    assert_eq!(of(&four), Way::Layout);
+    assert_eq!(of(&four), Choice::Layout);
     // No size of one file has 9,000.
-    assert_eq!(of(&[file("d", FileKind::Data, 96.0, 9000.0)]), Way::Layout);
+    assert_eq!(of(&[file("d", FileKind::Data, 96.0, 9000.0)]), Choice::Layout);
     // Files of several filegroups are no layout.
     let apart: Vec<_> = four
         .into_iter()
         .enumerate()
         .map(|(at, file)| DatabaseFile { filegroup: Some(at.to_string()), ..file })
         .collect();
-    assert!(matches!(of(&apart), Way::Enlarge(_)));
+    assert!(matches!(of(&apart), Choice::Enlarge(_)));
 }
 
 /// Full files grow by steps while others wait, and what a log holds now says little.

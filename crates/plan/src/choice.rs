@@ -23,7 +23,7 @@ pub struct Enlarged {
 
 /// What a database is to do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Way {
+pub enum Choice {
     /// Nothing: it carries its load with room to spare, or nothing is known of that.
     AsItIs,
     /// Some of its files grow.
@@ -33,17 +33,23 @@ pub enum Way {
 }
 
 /// The way of a database whose layouts are these, the one with the least space first.
-pub fn way(database: &str, files: &[DatabaseFile], front: &[Layout], storage: &Storage<'_>, rules: &Rules) -> Way {
+pub fn choose(
+    database: &str,
+    files: &[DatabaseFile],
+    front: &[Layout],
+    storage: &Storage<'_>,
+    rules: &Rules,
+) -> Choice {
     let is_own = |at: &usize| files[*at].database.eq_ignore_ascii_case(database);
     let own: Vec<usize> = (0..files.len()).filter(is_own).collect();
     let tight = |at: &usize| !has_room(&files[*at], &of_file(&files[*at], storage), rules);
     let mut tight: Vec<usize> = own.iter().copied().filter(tight).collect();
     if tight.is_empty() {
-        return Way::AsItIs;
+        return Choice::AsItIs;
     }
     tight.sort_by_key(|at| files[*at].kind == FileKind::Data);
     let grown = tight.iter().map(|at| Some((*at, enough_gb(&files[*at], storage, rules)?))).collect::<Option<Vec<_>>>();
-    let Some(grown) = grown else { return Way::Layout };
+    let Some(grown) = grown else { return Choice::Layout };
     let size_gb = |at: &usize| {
         let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
         larger.unwrap_or(files[*at].size_gb)
@@ -54,9 +60,9 @@ pub fn way(database: &str, files: &[DatabaseFile], front: &[Layout], storage: &S
     let are_several = groups().any(|group| Some(group) != groups().next());
     let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
     if !are_several && least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb) {
-        return Way::Layout;
+        return Choice::Layout;
     }
-    Way::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
+    Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
 }
 
 /// The space that the files of a database take once its layout is made and before anything is given back, in GB.

@@ -1,0 +1,33 @@
+//! What a plan of files is made from, as it is shown.
+
+use plimsoll_plan::against::{Against, Pool};
+use plimsoll_plan::rules::Observed;
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Limits, Storage};
+
+use super::layouts::Found;
+
+/// Files that are named in a sentence; a table has all.
+pub(super) const MOST_NAMED: usize = 5;
+
+/// A plan of files, as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The files.
+    pub files: &'a [DatabaseFile],
+    /// Where they are to be.
+    pub storage: &'a Storage<'a>,
+    /// What each of them has there.
+    pub limits: &'a Limits,
+    /// What to change.
+    pub advised: &'a [Advice],
+    /// Layouts that were searched.
+    pub layouts: Option<&'a Found>,
+    /// What each file did, in the same order; empty where that was not sampled.
+    pub activity: &'a [Activity],
+    /// What sessions waited for, and CPU.
+    pub observed: &'a Observed,
+    /// The same load on disks that all files share.
+    pub against: Option<(&'a Pool, Against)>,
+    /// What is to be known of where it comes from.
+    pub remarks: &'a [String],
+}
