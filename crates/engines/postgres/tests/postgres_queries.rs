@@ -124,7 +124,7 @@ fn a_known_load_is_counted_to_the_execution() {
         let clients = slot.deltas.iter().filter(|delta| !delta.is_nested);
         let explained: u64 = clients.map(|delta| delta.values.get(Measure::ElapsedUs).unwrap()).sum();
         let coverage = slot.coverage;
-        assert!(coverage.explained_us == Some(explained) && coverage.total_us.is_some(), "{coverage:?}");
+        assert_eq!(coverage.explained_us, Some(explained), "{coverage:?}");
         let is_credited = |part| {
             let meant = |delta: &&plimsoll_profile::Delta| watch.texts[&delta.item].contains(part);
             slot.deltas.iter().find(meant).unwrap().status == Status::CREDITED
@@ -135,6 +135,8 @@ fn a_known_load_is_counted_to_the_execution() {
             "all rows were read before, so that a new one began at zero"
         );
     }
+    // Version 14 stamps a database's time when it first hears of the database, so that a slot may be without a total.
+    assert!(watch.slots.iter().any(|slot| slot.coverage.total_us.is_some()));
     // Ours are known, and everybody else's are not among them.
     let own = watch.sampler.own();
     let ours = |item: &Item| watch.texts[item].contains("/* plimsoll watch */");
