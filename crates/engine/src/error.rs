@@ -37,7 +37,7 @@ pub enum ErrorKind {
     Busy,
     /// Cancelled by us.
     Cancelled,
-    /// A program of the engine's own isn't on this machine.
+    /// A program of the engine's own isn't on this machine, or a part of the server that is installed by itself isn't there.
     ToolMissing,
     /// The engine can't do this.
     Unsupported,

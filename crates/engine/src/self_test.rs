@@ -60,6 +60,13 @@ pub trait SelfTest: Send {
         None
     }
 
+    /// Whether the server has no such thing as a statement of its edition reads: an extension, which is there or not. Such a one is not
+    /// sent.
+    fn lacks(&self, entry: &Entry) -> bool {
+        let _ = entry;
+        false
+    }
+
     /// Sends a text, which is that statement with its gaps filled, with values for its parameters. The outer error is one after
     /// which nothing more can be sent; a statement that was cancelled is refused.
     ///

@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_measurement::{Ceiling, Counter, Files, Reading, Views};
 
 use crate::error::Result;
+use crate::queries::QuerySampler;
 
 /// The readers of a target, as far as it has something to read and lets us.
 pub trait Telemetry {
@@ -15,6 +16,14 @@ pub trait Telemetry {
     /// # Errors
     /// If the target can't be asked.
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        Ok(None)
+    }
+
+    /// A reader of what the server has counted by statement, over a line of its own. `None` where the engine has none, or we know none.
+    ///
+    /// # Errors
+    /// If the target can't be asked, or lacks what the counts need: an extension, a setting, a right.
+    fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
         Ok(None)
     }
 

@@ -1,6 +1,7 @@
 //! The words every crate uses: units, moments and windows, readings, run records and their events. Pure: no I/O, no clock.
 
 pub mod cell;
+pub mod counters;
 pub mod event;
 pub mod exit;
 pub mod fold;

@@ -5,6 +5,7 @@
 mod disk;
 mod plan;
 mod simulate;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use plimsoll_report::csv;
 pub use self::disk::{Bought, Disk, DiskAction, Import};
 pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::simulate::Simulate;
+pub use self::watch::Watch;
 
 /// Where the demo writes its page if nobody says where.
 pub const DEMO_PAGE: &str = "plimsoll-demo.html";
@@ -74,6 +76,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Test a disk: reads and writes of a test file, with their rates and response times.
     Disk(Box<Disk>),
+    /// Watch a server: which statements its load is made of, slot by slot, and how much of it is known.
+    Watch(Watch),
     /// Simulate a database server on modelled hardware: what it would deliver with other storage or other sessions.
     Simulate(Simulate),
     /// Plan storage: which limits files have by their size, whether they fit, and what more would bring.

@@ -66,6 +66,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Demo(options) => commands::demo::demo(&options, &settings, printer),
         Command::Run(options) => commands::run::run(&options, &settings, printer),
         Command::Disk(options) => commands::disk::disk(&options, &settings, printer),
+        Command::Watch(options) => commands::watch::watch(&options, &settings, printer),
         Command::Simulate(options) => commands::simulate::simulate(&options, &settings, printer),
         Command::Plan(Plan { what: PlanWhat::Mi(options) }) => commands::plan::mi(&options, &settings, printer),
         Command::Tests(options) => commands::definitions::tests(&options, printer),

@@ -18,10 +18,12 @@ pub mod diff;
 mod epoch;
 pub mod known;
 pub mod ledger;
-pub mod measure;
 pub mod slot;
-pub mod snapshot;
 pub mod status;
+
+pub use plimsoll_measurement::counters::{
+    Edge, Evictions, Item, Measure, Plan, Row, RowId, Server, Snapshot, Source, Total, Values, measure, snapshot,
+};
 
 pub use bucket::{Bucket, Sum, roll_up};
 pub use compare::{Comparison, compare};
@@ -29,7 +31,5 @@ pub use coverage::Coverage;
 pub use diff::{Refusal, diff};
 pub use known::Known;
 pub use ledger::Ledger;
-pub use measure::{Measure, Values};
 pub use slot::{Delta, Reason, Slot, Unknown};
-pub use snapshot::{Edge, Evictions, Item, Plan, Row, RowId, Server, Snapshot, Source, Total};
 pub use status::Status;

@@ -62,7 +62,8 @@ impl Sender {
         for (at, entry) in entries.iter().enumerate() {
             (course.tell)(&format!("statement {} of {}: {}", at + 1, entries.len(), entry.name));
             let check = described(entry);
-            if !entry.is_in(self.edition.as_deref()) {
+            let is_lacking = self.test.as_ref().is_some_and(|test| test.lacks(entry));
+            if is_lacking || !entry.is_in(self.edition.as_deref()) {
                 course.keep(Check { result: CheckResult::NotInEdition, ..check }, "");
                 continue;
             }

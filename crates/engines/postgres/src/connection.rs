@@ -37,7 +37,7 @@ pub(super) type Outcome<T> = std::result::Result<T, Failed>;
 pub(super) struct Texts(pub(super) Vec<Option<String>>);
 
 impl Texts {
-    fn of(row: &[u8]) -> io::Result<Self> {
+    pub(super) fn of(row: &[u8]) -> io::Result<Self> {
         let mut reader = Reader::of(row);
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         (0..reader.u16()?).map(|_| Ok(reader.value()?.map(text))).collect::<io::Result<_>>().map(Self)
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// Does something that has to be over within so long.
-    fn within<T>(&mut self, patience: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn within<T>(&mut self, patience: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
         self.link.end_within(patience);
         let done = work(self);
         self.link.lift_end();

@@ -9,14 +9,15 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
-    RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
-    WorkspaceKind, WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
+    Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters;
 use super::describe::{self, Server};
+use super::queries::StatementSampler;
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
@@ -150,6 +151,10 @@ impl Sessions for PostgresDatabase {
 impl Telemetry for PostgresDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, self.server.version)?)))
+    }
+
+    fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
+        Ok(Some(Box::new(StatementSampler::open(&self.connector, self.server.version)?)))
     }
 
     fn answers(&self, patience: Duration) -> bool {

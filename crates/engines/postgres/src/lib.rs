@@ -21,6 +21,7 @@ mod login;
 mod password;
 mod pooler;
 mod prepared;
+mod queries;
 mod requester;
 mod restore;
 mod sampler;

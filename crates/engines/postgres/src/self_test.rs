@@ -11,6 +11,7 @@ use postgres_types::Type;
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Outcome, bind_texts};
 use super::prepared::known;
+use super::queries::Extension;
 use super::statements::{STATEMENTS, edition};
 use super::wire_connection::Reader;
 
@@ -18,12 +19,17 @@ pub(super) struct PostgresSelfTest {
     connection: Connection,
     edition: &'static str,
     names: Vec<String>,
+    /// The extension that counts statements, if it can be read.
+    extension: Option<Extension>,
 }
 
 impl PostgresSelfTest {
     pub(super) fn open(connector: &Connector, version: u32) -> Result<Self> {
-        let connection = connector.connect(CONTROL)?;
-        Ok(Self { connection, edition: edition(version), names: connector.names() })
+        let mut connection = connector.connect(CONTROL)?;
+        let extension = Extension::find(&mut connection, version).ok();
+        let mut names = connector.names();
+        names.extend(extension.iter().map(|extension| extension.schema.clone()));
+        Ok(Self { connection, edition: edition(version), names, extension })
     }
 
     /// A statement without values goes as a text, as a run sends it.
@@ -72,6 +78,14 @@ impl SelfTest for PostgresSelfTest {
 
     fn names(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    fn words(&self) -> Vec<(&'static str, String)> {
+        self.extension.iter().flat_map(Extension::words).collect()
+    }
+
+    fn lacks(&self, entry: &Entry) -> bool {
+        self.extension.is_none() && entry.sql.contains("{[extension]}")
     }
 
     fn canceller(&self) -> Option<Arc<dyn Cancel>> {

@@ -13,6 +13,7 @@ pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     let files = [
         include_str!("../data/statements/identity.toml"),
         include_str!("../data/statements/counters.toml"),
+        include_str!("../data/statements/queries.toml"),
         include_str!("../data/statements/tables.toml"),
         include_str!("../data/statements/workspaces.toml"),
         include_str!("../data/statements/databases.toml"),

@@ -18,3 +18,4 @@ pub mod self_test;
 pub mod simulate;
 pub mod verdicts;
 pub mod verify;
+pub mod watch;

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Measure, Values};
+use super::measure::{Measure, Values};
 
 /// What kind of rows a snapshot has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,0 +1,46 @@
+//! What a server has counted by statement, as a profiler reads it again and again.
+
+use plimsoll_measurement::counters::{Item, Snapshot};
+
+use crate::error::Result;
+
+/// What a statement's text says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryText {
+    /// The statement.
+    pub item: Item,
+    /// The database that it ran in; `None` if that is gone.
+    pub database: Option<String>,
+    /// Its text, with signs in place of values where the server puts them, and cut after [`LONGEST_TEXT`] characters. `None` if the
+    /// server has lost it.
+    pub text: Option<String>,
+}
+
+/// So many characters of a text are read.
+pub const LONGEST_TEXT: usize = 2_000;
+
+/// So many texts are read at a time.
+pub const MOST_TEXTS: usize = 100;
+
+/// A reader of the server's own statistics of statements, over a connection of its own. After a loss it connects again at the next
+/// reading.
+pub trait QuerySampler: Send {
+    /// Reads the counters of all statements, and what tells whether two reads can be compared, before the first and after the last.
+    ///
+    /// # Errors
+    /// If the server is lost, or does not let us read any more. The next reading may work again.
+    fn snapshot(&mut self) -> Result<Snapshot>;
+
+    /// Statements of our own that readings are made by, so that whoever shows a workload can leave them out. Known after a reading.
+    fn own(&self) -> Vec<Item>;
+
+    /// What may spoil the readings, in a sentence each, with what mends it: as the last reading found it.
+    fn warnings(&self) -> Vec<String>;
+
+    /// Reads the texts of these statements; more than [`MOST_TEXTS`] are left out. It costs a server more than the counters do, so that
+    /// it is asked for few of them.
+    ///
+    /// # Errors
+    /// If the server is lost, or does not let us read any more.
+    fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>>;
+}

@@ -1,0 +1,401 @@
+//! What `pg_stat_statements` has counted by statement, over a line of its own. Nothing is made at the server: whoever owns it makes the
+//! extension.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS};
+use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result};
+use plimsoll_measurement::counters::{
+    Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
+};
+use postgres_protocol::message::backend::DATA_ROW_TAG;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::connect::Connector;
+use super::connection::{Connection, Outcome, Texts, bind_texts};
+use super::error::statement as fault;
+use super::statements::{filled_for, sql};
+use super::workspace;
+
+const NAME: &str = "plimsoll watch";
+/// How long a server may keep silent before it is given up until the next reading.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The first version of the server with the extension's own counts of drops and resets.
+const FIRST_VERSION: u32 = 140_000;
+/// The version of the extension that has them, and tells statements of clients from those within functions.
+const FIRST_EXTENSION: (u32, u32) = (1, 9);
+/// The version that says when the counts of a statement began.
+const STAMPED_EXTENSION: (u32, u32) = (1, 11);
+/// So many statements are read. The server holds them in memory that it shares.
+const MOST_ROWS: usize = 500_000;
+/// From this part of the room on it is nearly full.
+const NEARLY_FULL_PERCENT: usize = 90;
+
+/// The places of the prepared questions.
+const STAMPS: usize = 0;
+const ROWS: usize = 1;
+const OWN: usize = 2;
+
+/// The extension as it was found.
+pub(super) struct Extension {
+    pub(super) schema: String,
+    version: String,
+    number: (u32, u32),
+    /// The most statements that it keeps.
+    most: Option<usize>,
+    tracked: String,
+}
+
+impl Extension {
+    /// Where it is; an error says what is missing and what mends it.
+    pub(super) fn find(connection: &mut Connection, version: u32) -> Result<Self> {
+        if version < FIRST_VERSION {
+            let message = "PostgreSQL before version 14 does not say how often it dropped statements or counted anew";
+            return Err(Error::new(ErrorKind::Unsupported, message).hint("watch a server of version 14 or later"));
+        }
+        let row = connection.row(sql("extension of statements"), &[])?;
+        let missing = |message: &str, hint: &str| Error::new(ErrorKind::ToolMissing, message).hint(hint);
+        let is_loaded = row.text(3).is_some();
+        let (Some(schema), Some(version)) = (row.text(0), row.text(1)) else {
+            let hint = match (is_loaded, row.is_true(2)) {
+                (true, _) => {
+                    "it is loaded: whoever may make extensions in this database runs CREATE EXTENSION pg_stat_statements; or name a database \
+                     that has it"
+                }
+                (false, true) => {
+                    "add pg_stat_statements to shared_preload_libraries, restart the server, and run CREATE EXTENSION pg_stat_statements in \
+                     this database"
+                }
+                (false, false) => {
+                    "install the server's package of extensions (often called contrib), add pg_stat_statements to shared_preload_libraries, \
+                     restart the server, and run CREATE EXTENSION pg_stat_statements in this database"
+                }
+            };
+            return Err(missing("the extension pg_stat_statements is not in this database", hint));
+        };
+        if !is_loaded {
+            let hint = "add pg_stat_statements to shared_preload_libraries and restart the server";
+            return Err(missing("the extension pg_stat_statements is there, and the server has not loaded it", hint));
+        }
+        let number = number_of(version);
+        if number < FIRST_EXTENSION {
+            let message = format!("the extension pg_stat_statements is of version {version}, and 1.9 is needed");
+            return Err(missing(&message, "its owner runs ALTER EXTENSION pg_stat_statements UPDATE"));
+        }
+        if !row.is_true(5) {
+            let message = "the user may not see what others ran (pg_read_all_stats)";
+            return Err(
+                Error::new(ErrorKind::Permission, message).hint("GRANT pg_read_all_stats TO the user of the URL")
+            );
+        }
+        Ok(Self {
+            schema: schema.to_owned(),
+            version: version.to_owned(),
+            number,
+            most: row.get(3),
+            tracked: row.text(4).unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// Words for the gaps of its statements.
+    pub(super) fn words(&self) -> [(&'static str, String); 4] {
+        let is_stamped = self.number >= STAMPED_EXTENSION;
+        let (read, write, since) = if is_stamped {
+            ("shared_blk_read_time", "shared_blk_write_time", "stats_since")
+        } else {
+            ("blk_read_time", "blk_write_time", "NULL")
+        };
+        let words =
+            [("read_ms", read), ("write_ms", write), ("since", since)].map(|(gap, word)| (gap, word.to_owned()));
+        let [read, write, since] = words;
+        [("extension", self.schema.clone()), read, write, since]
+    }
+}
+
+/// `1.10` as numbers.
+fn number_of(version: &str) -> (u32, u32) {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+/// Reads the statistics; after a loss it connects again at the next reading.
+pub(super) struct StatementSampler {
+    connector: Arc<Connector>,
+    version: u32,
+    extension: Extension,
+    identity: String,
+    connection: Option<Connection>,
+    /// Statements of ours.
+    own: BTreeSet<Item>,
+    /// Statements at the last reading, and the drops until then.
+    found: Option<(usize, Evictions)>,
+}
+
+impl StatementSampler {
+    pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Self> {
+        let mut connection = connect(connector)?;
+        let extension = Extension::find(&mut connection, version)?;
+        let identity = connector.cluster.clone().unwrap_or_else(|| connector.errors.address.clone());
+        let (connector, own) = (Arc::clone(connector), BTreeSet::new());
+        let mut sampler = Self { connector, version, extension, identity, connection: None, own, found: None };
+        sampler.prepare(connection)?;
+        Ok(sampler)
+    }
+
+    fn text(&self, name: &str) -> String {
+        let words = self.extension.words();
+        let most = LONGEST_TEXT.to_string();
+        let words: Vec<(&str, &str)> =
+            words.iter().map(|(gap, word)| (*gap, word.as_str())).chain([("most", most.as_str())]).collect();
+        filled_for(name, self.version, &words)
+    }
+
+    /// Prepares the questions, and asks each of them once: so the server knows all of ours by the time that they are looked for.
+    fn prepare(&mut self, mut connection: Connection) -> Result<()> {
+        let questions =
+            ["stamps of statements", "counters of statements", "own statements"].map(|name| self.text(name));
+        let prepared = connection.prepare_questions(&workspace::staying(), questions.iter().map(String::as_str))?;
+        prepared.into_iter().try_for_each(|answer| answer.map(drop))?;
+        connection.rows(&self.text("texts of statements"), &["{}", "{}"])?;
+        self.connection = Some(connection);
+        self.ask(STAMPS)?;
+        self.rows()?;
+        self.ask(OWN)?;
+        for row in self.ask(OWN)? {
+            if let Some(item) = item_of(&row, 0) {
+                self.own.insert(item);
+            }
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self) -> Result<&mut Connection> {
+        if self.connection.is_none() {
+            let mut connection = connect(&self.connector)?;
+            // It may have been updated, or moved, meanwhile.
+            self.extension = Extension::find(&mut connection, self.version)?;
+            self.prepare(connection)?;
+        }
+        self.connection.as_mut().ok_or_else(|| self.connector.errors.lost("it was given up"))
+    }
+
+    /// Gives the line up if it was lost.
+    fn checked<T>(&mut self, answer: Result<T>) -> Result<T> {
+        if answer.as_ref().is_err_and(|error| error.kind == ErrorKind::Lost) {
+            self.connection = None;
+        }
+        answer
+    }
+
+    fn ask(&mut self, number: usize) -> Result<Vec<Texts>> {
+        let answers = self.connected()?.ask(number..number + 1);
+        let answer = answers.and_then(|mut answers| answers.pop().unwrap_or_else(|| Ok(Vec::new())));
+        self.checked(answer)
+    }
+
+    /// Rows one by one, as there may be many. False if some are hidden from us.
+    fn rows(&mut self) -> Result<(Vec<Row>, bool)> {
+        let connection = self.connected()?;
+        let (mut rows, mut is_complete, mut count) = (Vec::new(), true, 0_usize);
+        let put = connection.put(|out| bind_texts(&format!("q{ROWS}"), &[], out));
+        let read = put.and_then(|()| {
+            connection.within(PATIENCE, |own| {
+                own.exchange(|tag, message| {
+                    if tag == DATA_ROW_TAG {
+                        count += 1;
+                        let row = Texts::of(message)?;
+                        match row_of(&row) {
+                            Some(row) if count <= MOST_ROWS => rows.push(row),
+                            _ => is_complete = false,
+                        }
+                    }
+                    Outcome::Ok(())
+                })
+            })
+        });
+        let answer = read.map_err(|failed| connection.fail(failed));
+        self.checked(answer).map(|()| (rows, is_complete))
+    }
+
+    fn edge(&mut self) -> Result<Edge> {
+        let rows = self.ask(STAMPS)?;
+        let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
+        let unreadable = || fault("the stamps of pg_stat_statements can't be read");
+        let total = row.get(4).map(|us| Total { us, began_us: row.get(5) });
+        Ok(Edge {
+            clock_us: row.get(0).ok_or_else(unreadable)?,
+            server: Server {
+                identity: self.identity.clone(),
+                version: format!("{}, pg_stat_statements {}", row.text(6).unwrap_or_default(), self.extension.version),
+                started_us: row.get(1).ok_or_else(unreadable)?,
+            },
+            reset_us: row.get(2),
+            evictions: row.get(3).map_or(Evictions::Untold, Evictions::Counted),
+            total,
+        })
+    }
+}
+
+fn connect(connector: &Connector) -> Result<Connection> {
+    connector.connect_hurried(NAME, PATIENCE)
+}
+
+/// The statement whose database and number stand in a row from this place on. Statements of several users are one.
+fn item_of(row: &Texts, at: usize) -> Option<Item> {
+    let (database, number): (u32, i64) = (row.get(at)?, row.get(at + 1)?);
+    Some(Item(u128::from(database) << 64 | u128::from(number.cast_unsigned())))
+}
+
+/// The database and the number of a statement.
+fn parts_of(item: Item) -> (u32, i64) {
+    ((item.0 >> 64) as u32, (item.0 as u64).cast_signed())
+}
+
+/// Milliseconds as the server writes them, in microseconds.
+fn us(row: &Texts, at: usize) -> Option<u64> {
+    row.get::<f64>(at).map(|ms| (ms * 1_000.0).round() as u64)
+}
+
+/// A row of the statement "counters of statements"; `None` if the server hides whose it is.
+fn row_of(row: &Texts) -> Option<Row> {
+    let identity = [row.text(0)?, row.text(1)?, row.text(2)?, row.text(3)?].join(" ");
+    let found: Option<u64> = row.get(8);
+    let read: Option<u64> = row.get(9);
+    let values = [
+        (Measure::Executions, row.get(4)),
+        (Measure::ElapsedUs, us(row, 5)),
+        (Measure::IoReadUs, us(row, 13)),
+        (Measure::IoWriteUs, us(row, 14)),
+        (Measure::Rows, row.get(7)),
+        (Measure::LogicalReadPages, found.zip(read).map(|(found, read)| found.saturating_add(read))),
+        (Measure::PhysicalReadPages, read),
+        (Measure::LogicalWritePages, row.get(10)),
+        (Measure::TempPages, row.get(11)),
+        (Measure::LogBytes, row.get(12)),
+    ];
+    let known = values.into_iter().filter_map(|(measure, value)| Some((measure, value?)));
+    Some(Row {
+        id: RowId(xxh3_128(identity.as_bytes())),
+        item: item_of(row, 1)?,
+        plan: None,
+        created_us: row.get(15),
+        values: Values::of(known),
+        longest_us: us(row, 6),
+        // What a function runs is in the time of the statement that called it.
+        is_nested: !row.is_true(3),
+    })
+}
+
+impl QuerySampler for StatementSampler {
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        self.connected()?;
+        let start = self.edge()?;
+        let (rows, is_complete) = self.rows()?;
+        let end = self.edge()?;
+        let own_us = self.connector.clock.now().as_nanos() / 1_000;
+        self.found = Some((rows.len(), end.evictions));
+        let (source, total_of) = (Source::Queries, Measure::ElapsedUs);
+        Ok(Snapshot { source, start, end, own_us: Some(own_us), is_complete, total_of, rows })
+    }
+
+    fn own(&self) -> Vec<Item> {
+        self.own.iter().copied().collect()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.extension.tracked == "none" {
+            let text =
+                "pg_stat_statements.track is none: only sessions that set it for themselves are counted; set it to top";
+            warnings.push(text.to_owned());
+        }
+        let Some(((count, evictions), most)) = self.found.zip(self.extension.most) else { return warnings };
+        if let Evictions::Counted(times) = evictions
+            && times > 0
+        {
+            warnings.push(format!(
+                "pg_stat_statements has room for {most} statements, and has dropped rare ones {times} times since its counts began: a larger \
+                 pg_stat_statements.max (it needs a restart) keeps more, and values as parameters make fewer statements"
+            ));
+        } else if count.saturating_mul(100) >= most.saturating_mul(NEARLY_FULL_PERCENT) {
+            warnings.push(format!(
+                "pg_stat_statements is nearly full with {count} of {most} statements, and will drop rare ones: raise pg_stat_statements.max \
+                 (it needs a restart)"
+            ));
+        }
+        warnings
+    }
+
+    fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>> {
+        let items = &items[..items.len().min(MOST_TEXTS)];
+        let parts = items.iter().map(|item| parts_of(*item));
+        let (databases, numbers): (Vec<String>, Vec<String>) =
+            parts.map(|(database, number)| (database.to_string(), number.to_string())).unzip();
+        let lists = [databases, numbers].map(|list| format!("{{{}}}", list.join(",")));
+        let question = self.text("texts of statements");
+        let answer = self.connected()?.rows(&question, &[&lists[0], &lists[1]]);
+        let rows = self.checked(answer)?;
+        let text_of = |row: &Texts| {
+            let (database, text) = (row.text(2).map(str::to_owned), row.text(3).map(str::to_owned));
+            Some(QueryText { item: item_of(row, 0)?, database, text })
+        };
+        Ok(rows.iter().filter_map(text_of).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statements::filled;
+    use super::*;
+
+    fn row(texts: [&str; 16]) -> Texts {
+        Texts(texts.map(|text| (!text.is_empty()).then(|| text.to_owned())).to_vec())
+    }
+
+    #[test]
+    fn a_row_is_read_with_what_is_not_known_left_out() {
+        let texts =
+            ["10", "5", "-7", "f", "3", "1.2345", "0.9", "12", "40", "2", "1", "0", "8192", "", "", "1700000000000000"];
+        let read = row_of(&row(texts)).unwrap();
+        assert!(read.is_nested && read.created_us == Some(1_700_000_000_000_000) && read.longest_us == Some(900));
+        assert_eq!(parts_of(read.item), (5, -7));
+        let value = |measure| read.values.get(measure);
+        assert_eq!((value(Measure::Executions), value(Measure::ElapsedUs)), (Some(3), Some(1_235)));
+        assert_eq!((value(Measure::LogicalReadPages), value(Measure::PhysicalReadPages)), (Some(42), Some(2)));
+        assert_eq!((value(Measure::IoReadUs), value(Measure::LogBytes)), (None, Some(8_192)));
+        let mut hidden = texts;
+        hidden[2] = "";
+        assert!(row_of(&row(hidden)).is_none(), "its number is hidden");
+        // Each part of the identity makes another row; users share an item.
+        for (at, other) in [(0, "11"), (1, "6"), (2, "7"), (3, "t")] {
+            let mut texts = texts;
+            texts[at] = other;
+            let another = row_of(&row(texts)).unwrap();
+            assert!(another.id != read.id && (another.item == read.item) == matches!(at, 0 | 3), "{at}");
+        }
+    }
+
+    #[test]
+    fn versions_of_the_extension_are_numbers() {
+        assert!(number_of("1.10") > number_of("1.9") && number_of("1.8") < FIRST_EXTENSION && number_of("x") == (0, 0));
+        let of = |version: &str| Extension {
+            schema: "my stats".to_owned(),
+            version: version.to_owned(),
+            number: number_of(version),
+            most: None,
+            tracked: String::new(),
+        };
+        let sql = |version: &str| {
+            let words = of(version).words();
+            let words: Vec<(&str, &str)> = words.iter().map(|(gap, word)| (*gap, word.as_str())).collect();
+            filled("counters of statements", &words)
+        };
+        assert!(sql("1.10").contains("THEN blk_read_time") && sql("1.10").contains("FROM NULL::timestamptz"));
+        assert!(
+            sql("1.12").contains("THEN shared_blk_read_time") && sql("1.12").contains("FROM stats_since::timestamptz")
+        );
+        assert!(sql("1.9").contains("\"my stats\".pg_stat_statements(false)"));
+    }
+}

@@ -1,0 +1,295 @@
+//! Statistics of statements, read from servers of our own, and held against a load of ours by the profiler's arithmetic.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_clock::RealClock;
+use plimsoll_engine::{Credentials, Database, Engine as _, Error, ErrorKind, QuerySampler, Secret, Target, Touches};
+use plimsoll_measurement::counters::{Evictions, Item, Measure, Snapshot};
+use plimsoll_postgres::Postgres as Engine;
+use plimsoll_profile::{Known, Reason, Slot, Status, diff};
+use plimsoll_testbed::Postgres;
+
+const SLOT_US: u64 = 600_000_000;
+const CREATE: &str = "CREATE SCHEMA \"my stats\"; CREATE EXTENSION pg_stat_statements SCHEMA \"my stats\"";
+/// Stamps that are nearer than two seconds are taken for one: some servers only say how long they have been up.
+const APART: &str = "SELECT pg_sleep(2.5)";
+const RESET: &str = "SELECT \"my stats\".pg_stat_statements_reset()";
+
+fn server(settings: &[(&str, &str)]) -> Postgres {
+    let builder = Postgres::builder().setting("shared_preload_libraries", "pg_stat_statements");
+    let server = settings.iter().fold(builder, |builder, (name, value)| builder.setting(name, value)).start().unwrap();
+    server.psql(CREATE).unwrap();
+    server
+}
+
+fn open(url: &str, password: Option<&str>) -> Box<dyn Database> {
+    let credentials = Credentials { password: password.map(Secret::new), ..Credentials::default() };
+    Engine.open(&Target::parse(url).unwrap(), &credentials, Arc::new(RealClock::new())).unwrap()
+}
+
+fn sampler(server: &Postgres) -> Box<dyn QuerySampler> {
+    open(&server.socket_url("postgres"), None).query_sampler().unwrap().unwrap()
+}
+
+fn refused(server: &Postgres, database: &str) -> Error {
+    open(&server.socket_url(database), None).query_sampler().err().unwrap()
+}
+
+/// A profiler of our own pace: a slot ends when we say so.
+struct Watch {
+    sampler: Box<dyn QuerySampler>,
+    known: Known,
+    /// All slots so far.
+    slots: Vec<Slot>,
+    /// The text of each statement that was ever seen.
+    texts: BTreeMap<Item, String>,
+}
+
+impl Watch {
+    fn of(server: &Postgres) -> Self {
+        let mut watch =
+            Self { sampler: sampler(server), known: Known::default(), slots: Vec::new(), texts: BTreeMap::new() };
+        watch.slot();
+        watch
+    }
+
+    fn take(&mut self, snapshot: &Snapshot) -> Slot {
+        let slot = diff(&mut self.known, snapshot, SLOT_US).unwrap();
+        self.slots.push(slot.clone());
+        slot
+    }
+
+    fn slot(&mut self) -> Slot {
+        let snapshot = self.sampler.snapshot().unwrap();
+        let items: Vec<Item> = snapshot.rows.iter().map(|row| row.item).collect();
+        for items in items.chunks(plimsoll_engine::MOST_TEXTS) {
+            for text in self.sampler.texts(items).unwrap() {
+                self.texts.insert(text.item, text.text.unwrap());
+            }
+        }
+        self.take(&snapshot)
+    }
+
+    /// Executions and rows of statements with this text, as a slot has them.
+    fn counted(&self, slot: &Slot, part: &str) -> (u64, u64) {
+        let of = |measure| {
+            let is_meant = |item: &Item| self.texts.get(item).is_some_and(|text| text.contains(part));
+            let deltas = slot.deltas.iter().filter(|delta| is_meant(&delta.item));
+            deltas.map(|delta| delta.values.get(measure).unwrap()).sum::<u64>()
+        };
+        (of(Measure::Executions), of(Measure::Rows))
+    }
+
+    fn has_unknown(slot: &Slot, reason: Reason) -> bool {
+        slot.unknown.iter().any(|unknown| unknown.reason == reason)
+    }
+}
+
+/// Runs a statement of ours so many times in one session.
+fn run(server: &Postgres, sql: &str, times: usize) {
+    server.psql(&format!("SET application_name = 'load'; {}", format!("{sql}; ").repeat(times))).unwrap();
+}
+
+/// What was lost, except that the server's total may be later or more than what is in the rows.
+fn losses(slot: &Slot) -> Vec<Reason> {
+    slot.unknown.iter().map(|unknown| unknown.reason).filter(|reason| *reason != Reason::Unexplained).collect()
+}
+
+#[test]
+fn a_known_load_is_counted_to_the_execution() {
+    let server = server(&[("pg_stat_statements.track", "all")]);
+    server.psql("CREATE TABLE held (k int)").unwrap();
+    let make = "CREATE FUNCTION calls() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) + 7 FROM held); END $$";
+    server.psql(make).unwrap();
+    let mut watch = Watch::of(&server);
+    assert!(watch.slots[0].status.has(Status::BASELINE) && watch.slots[0].deltas.is_empty());
+    for times in 1..=12 {
+        run(&server, "INSERT INTO held SELECT generate_series(1, 5)", times);
+        run(&server, "SELECT k FROM held WHERE k = 3", times);
+        run(&server, "SELECT calls()", 2);
+        let slot = watch.slot();
+        assert_eq!(losses(&slot), [], "{slot:?}");
+        assert!(slot.evictions == Some(0) && slot.event.is_none());
+        let times = times as u64;
+        assert_eq!(watch.counted(&slot, "INSERT INTO held"), (times, 5 * times));
+        let before: u64 = (1..=times).sum();
+        assert_eq!(watch.counted(&slot, "SELECT k FROM held"), (times, times * before));
+        assert_eq!(watch.counted(&slot, "SELECT calls()"), (2, 2));
+        // What the function runs is listed, and its time is not added to that of its caller.
+        let nested: Vec<_> = slot.deltas.iter().filter(|delta| delta.is_nested).collect();
+        assert_eq!(nested.len(), 1, "{nested:?}");
+        assert_eq!(nested[0].values.get(Measure::Executions), Some(2));
+        let clients = slot.deltas.iter().filter(|delta| !delta.is_nested);
+        let explained: u64 = clients.map(|delta| delta.values.get(Measure::ElapsedUs).unwrap()).sum();
+        let coverage = slot.coverage;
+        assert_eq!(coverage.explained_us, Some(explained), "{coverage:?}");
+        let is_credited = |part| {
+            let meant = |delta: &&plimsoll_profile::Delta| watch.texts[&delta.item].contains(part);
+            slot.deltas.iter().find(meant).unwrap().status == Status::CREDITED
+        };
+        assert_eq!(
+            is_credited("INSERT INTO held"),
+            times == 1,
+            "all rows were read before, so that a new one began at zero"
+        );
+    }
+    // Version 14 stamps a database's time when it first hears of the database, so that a slot may be without a total.
+    assert!(watch.slots.iter().any(|slot| slot.coverage.total_us.is_some()));
+    // Ours are known, and everybody else's are not among them.
+    let own = watch.sampler.own();
+    let ours = |item: &Item| watch.texts[item].contains("/* plimsoll watch */");
+    assert!(own.len() >= 4 && own.iter().all(ours), "{own:?}");
+    let deltas = watch.slots.iter().flat_map(|slot| &slot.deltas);
+    assert!(deltas.filter(|delta| ours(&delta.item)).all(|delta| own.contains(&delta.item)));
+    assert_eq!(watch.sampler.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn a_reset_and_a_restart_are_found_and_lose_nothing_silently() {
+    let server = server(&[]);
+    let mut watch = Watch::of(&server);
+    run(&server, "SELECT 'one'::text", 5);
+    assert_eq!(watch.slot().event, None);
+    run(&server, "SELECT 'one'::text", 3);
+    server.psql(APART).unwrap();
+    server.psql(RESET).unwrap();
+    run(&server, "SELECT 'one'::text", 4);
+    let slot = watch.slot();
+    assert_eq!(slot.event, Some(Reason::Reset));
+    assert!(Watch::has_unknown(&slot, Reason::Reset) && slot.status.has(Status::LOWER_BOUND), "{slot:?}");
+    assert_eq!(
+        watch.counted(&slot, "SELECT $1::text"),
+        (4, 4),
+        "the three before the reset are unknown, and said to be"
+    );
+
+    // Counters outlive a restart in good order.
+    run(&server, "SELECT 'one'::text", 2);
+    server.restart().unwrap();
+    run(&server, "SELECT 'one'::text", 6);
+    let error = watch.sampler.snapshot().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost, "{error}");
+    let slot = watch.slot();
+    assert_eq!((slot.event, losses(&slot)), (Some(Reason::Restart), Vec::new()), "{slot:?}");
+    assert_eq!(watch.counted(&slot, "SELECT $1::text"), (8, 8));
+
+    // They outlive an immediate stop as well.
+    run(&server, "SELECT 'one'::text", 9);
+    server.psql(APART).unwrap();
+    server.stop_immediate().unwrap();
+    assert!(watch.sampler.snapshot().is_err() && watch.sampler.snapshot().is_err());
+    server.restart().unwrap();
+    run(&server, "SELECT 'one'::text", 1);
+    let slot = watch.slot();
+    assert_eq!((slot.event, losses(&slot)), (Some(Reason::Restart), Vec::new()), "{slot:?}");
+    assert_eq!(watch.counted(&slot, "SELECT $1::text"), (10, 10));
+}
+
+#[test]
+fn counters_that_do_not_outlive_a_restart_are_said_to_be_lost() {
+    let server = server(&[("pg_stat_statements.save", "off")]);
+    let mut watch = Watch::of(&server);
+    run(&server, "SELECT 'one'::text", 9);
+    server.psql(APART).unwrap();
+    server.restart().unwrap();
+    run(&server, "SELECT 'one'::text", 1);
+    assert!(watch.sampler.snapshot().is_err());
+    let slot = watch.slot();
+    assert_eq!(slot.event, Some(Reason::Restart));
+    assert!(Watch::has_unknown(&slot, Reason::Restart) && slot.status.has(Status::LOWER_BOUND), "{slot:?}");
+    assert_eq!(
+        watch.counted(&slot, "SELECT $1::text"),
+        (1, 1),
+        "the nine before the restart are unknown, and said to be"
+    );
+    run(&server, "SELECT 'one'::text", 4);
+    let slot = watch.slot();
+    assert_eq!((slot.event, losses(&slot)), (None, Vec::new()), "{slot:?}");
+    assert_eq!(watch.counted(&slot, "SELECT $1::text"), (4, 4));
+}
+
+#[test]
+fn evictions_are_counted_and_what_they_hide_is_declared() {
+    // The least that the server takes.
+    let server = server(&[("pg_stat_statements.max", "100")]);
+    let mut watch = Watch::of(&server);
+    let (mut seen, mut evicted) = (0, 0);
+    for round in 0..8 {
+        run(&server, "SELECT 'kept'::text", 20);
+        // Each has another number of columns, as names and values alone make no other statement.
+        let columns = |at: usize| ", 1".repeat(round * 60 + at);
+        let rare: Vec<String> = (0..60).map(|at| format!("SELECT 1 AS rare{}", columns(at))).collect();
+        server.psql(&rare.join("; ")).unwrap();
+        let slot = watch.slot();
+        let (kept, _) = watch.counted(&slot, "'kept'::text");
+        let (kept, rare) = (kept + watch.counted(&slot, "$1::text").0, watch.counted(&slot, "AS rare").0);
+        evicted += slot.evictions.unwrap();
+        let is_whole = kept == 20 && rare == 60;
+        assert!(kept <= 20 && rare <= 60, "{kept} {rare}");
+        assert!(is_whole || Watch::has_unknown(&slot, Reason::Eviction), "{slot:?}");
+        if slot.evictions == Some(0) {
+            assert!(is_whole && losses(&slot).is_empty(), "{kept} {rare} {slot:?}");
+        }
+        seen += kept;
+    }
+    assert!(evicted > 0 && seen > 0);
+    let warnings = watch.sampler.warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("room for 100 statements"), "{warnings:?}");
+}
+
+#[test]
+fn what_is_missing_is_said_with_what_mends_it() {
+    let bare = Postgres::builder().start().unwrap();
+    let error = refused(&bare, "postgres");
+    let hint = error.hint.unwrap();
+    assert!(error.kind == ErrorKind::ToolMissing && hint.contains("shared_preload_libraries"), "{hint}");
+    bare.psql("CREATE EXTENSION pg_stat_statements").unwrap();
+    let error = refused(&bare, "postgres");
+    assert!(error.kind == ErrorKind::ToolMissing && error.message.contains("has not loaded it"), "{error}");
+
+    let server = server(&[("pg_stat_statements.track", "none")]);
+    for sql in ["CREATE DATABASE other", "CREATE DATABASE old", "CREATE USER reader PASSWORD 'secret'"] {
+        server.psql(sql).unwrap();
+    }
+    let hint = refused(&server, "other").hint.unwrap();
+    assert!(hint.contains("CREATE EXTENSION pg_stat_statements") && !hint.contains("preload"), "{hint}");
+    server.psql_in("old", "CREATE EXTENSION pg_stat_statements VERSION '1.8'").unwrap();
+    let error = refused(&server, "old");
+    assert!(error.message.contains("1.8") && error.hint.unwrap().contains("UPDATE"));
+    let url = server.tcp_url("reader", "secret", "postgres");
+    let error = open(&url, None).query_sampler().err().unwrap();
+    assert!(error.kind == ErrorKind::Permission && error.hint.unwrap().contains("pg_read_all_stats"));
+    server.psql("GRANT pg_read_all_stats TO reader; GRANT USAGE ON SCHEMA \"my stats\" TO reader").unwrap();
+    let mut sampler = open(&url, None).query_sampler().unwrap().unwrap();
+    let snapshot = sampler.snapshot().unwrap();
+    assert!(snapshot.is_complete && snapshot.end.evictions == Evictions::Counted(0));
+    assert!(sampler.warnings()[0].contains("track is none"));
+}
+
+#[test]
+fn statements_answer_as_they_are_documented_and_make_nothing() {
+    let server = server(&[]);
+    let database = open(&server.socket_url("postgres"), None);
+    let mut test = database.self_test().unwrap().unwrap();
+    let words = test.words();
+    let words: Vec<(&str, &str)> = words.iter().map(|(gap, word)| (*gap, word.as_str())).collect();
+    let statements = test.statements();
+    let edition = test.edition().map(str::to_owned);
+    let meant = statements.entries().iter().filter(|entry| entry.sql.contains("/* plimsoll watch */"));
+    let mut count = 0;
+    for entry in meant.filter(|entry| entry.is_in(edition.as_deref())) {
+        assert!(!test.lacks(entry) && entry.touches == Touches::Nothing);
+        let sql = statements.example(entry, &words).unwrap();
+        let texts: Vec<&str> = entry.values.iter().map(|value| value.as_str().unwrap()).collect();
+        let values: Vec<plimsoll_engine::Value<'_>> =
+            texts.iter().map(|text| plimsoll_engine::Value::Text(text)).collect();
+        let shape = test.send(entry, &sql, &values).unwrap().unwrap();
+        let kinds: Vec<&str> = shape.columns.iter().map(|column| column.kind.as_str()).collect();
+        let documented: Vec<&str> = entry.answer.iter().map(|column| column.kind.as_str()).collect();
+        assert_eq!(kinds, documented, "{}", entry.name);
+        count += 1;
+    }
+    assert_eq!(count, 5);
+}

@@ -1,0 +1,256 @@
+//! How what was watched is shown: a line or an object for each slot, and a summary with the answer first.
+
+use std::collections::BTreeMap;
+
+use plimsoll_engine::QueryText;
+use plimsoll_measurement::counters::{Item, Measure};
+use plimsoll_measurement::units;
+use plimsoll_profile::{Slot, Status};
+
+use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
+use serde_json::{Map, Value, json};
+
+use super::sums::{Key, Sum, Sums};
+
+/// So much of a text stands in a line or in a table.
+const SHORT_TEXT: usize = 60;
+
+type Texts = BTreeMap<Item, QueryText>;
+
+/// Readings in all, those that failed, and whether the last one did.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts {
+    pub slots: u64,
+    pub missed: u64,
+    pub is_lost: bool,
+}
+
+fn moment(us: i64) -> String {
+    jiff::Timestamp::from_microsecond(us).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+/// The begin of a text on one line.
+fn short(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    if line.chars().count() <= most { line } else { format!("{}…", line.chars().take(most).collect::<String>()) }
+}
+
+/// What a statement is called where there is little room.
+fn name(item: Item, texts: &Texts, most: usize) -> String {
+    let known = texts.get(&item).and_then(|text| text.text.as_deref());
+    known.map_or_else(|| format!("statement {}", id(item)), |text| short(text, most))
+}
+
+/// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.
+fn id(item: Item) -> String {
+    format!("{:024x}", item.0)
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.and_then(format::percent).unwrap_or_else(|| "?".to_owned())
+}
+
+/// The line of a slot.
+pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
+    let end = moment(slot.end_us);
+    let time = end.get(11..19).unwrap_or_default();
+    let seconds = slot.interval_us.map_or_else(|| "?".to_owned(), |us| format!("{:.1}", us as f64 / 1e6));
+    let active = sums.active_sessions().map_or_else(|| "?".to_owned(), |active| format!("{active:.2}"));
+    let coverage = sums.coverage_percent().map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
+    let begin = format!("{time}Z {seconds:>5} s  {active:>6} active  {coverage:>3} % known  {}", sums.status_words());
+    let Some(((item, _), sum)) = sums.ranked().into_iter().find(|((_, is_nested), _)| !is_nested) else {
+        return format!("{begin}  no statement ended");
+    };
+    let share = sums.share_percent(sum.elapsed_us()).map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
+    let room = width.saturating_sub(begin.chars().count() + 9).clamp(20, SHORT_TEXT);
+    format!("{begin}  {share:>3} %  {}", name(item, texts, room))
+}
+
+fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+fn measures(object: &mut Map<String, Value>, sum: &Sum) {
+    for (name, measure) in [
+        ("executions", Measure::Executions),
+        ("rows", Measure::Rows),
+        ("elapsed_us", Measure::ElapsedUs),
+        ("reads", Measure::PhysicalReadPages),
+        ("writes", Measure::LogicalWritePages),
+        ("cache_lookups", Measure::LogicalReadPages),
+        ("temp_pages", Measure::TempPages),
+        ("log_bytes", Measure::LogBytes),
+        ("io_read_us", Measure::IoReadUs),
+        ("io_write_us", Measure::IoWriteUs),
+    ] {
+        put(object, name, sum.values.get(measure));
+    }
+    object.insert("status".to_owned(), sum.status.to_string().into());
+}
+
+/// The object of a slot: unknown is absent.
+pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
+    let mut object = Map::new();
+    object.insert("slot_start".to_owned(), moment(slot.start_us).into());
+    put(&mut object, "seconds", slot.interval_us.map(|us| us as f64 / 1e6));
+    object.insert("status".to_owned(), sums.status.to_string().into());
+    put(&mut object, "coverage_percent", sums.coverage_percent());
+    put(&mut object, "active_sessions", sums.active_sessions());
+    put(&mut object, "database_us", sums.explained.map(|_| sums.database_us()));
+    put(&mut object, "event", slot.event.and_then(|event| serde_json::to_value(event).ok()));
+    put(&mut object, "evictions", slot.evictions);
+    let mut reasons: Vec<Value> =
+        slot.unknown.iter().filter_map(|unknown| serde_json::to_value(unknown.reason).ok()).collect();
+    reasons.sort_by_key(ToString::to_string);
+    reasons.dedup();
+    object.insert("unknown".to_owned(), reasons.into());
+    object.insert("own_us".to_owned(), sums.own_us.into());
+    let ranked = sums.ranked();
+    let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
+    object.insert("queries".to_owned(), Value::Array(queries));
+    let rest = ranked.iter().skip(top).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
+    let count = rest.clone().count();
+    if let Some(sum) =
+        rest.reduce(|all, one| Sum { values: all.values.plus(&one.values), status: all.status | one.status })
+    {
+        let mut other = Map::new();
+        other.insert("queries".to_owned(), count.into());
+        measures(&mut other, &sum);
+        object.insert("other".to_owned(), other.into());
+    }
+    json!(object).to_string()
+}
+
+fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
+    let mut object = Map::new();
+    object.insert("id".to_owned(), id(item).into());
+    let known = texts.get(&item);
+    put(&mut object, "text", known.and_then(|known| known.text.clone()));
+    put(&mut object, "database", known.and_then(|known| known.database.clone()));
+    if is_nested {
+        object.insert("nested".to_owned(), true.into());
+    }
+    measures(&mut object, sum);
+    object.into()
+}
+
+/// What our own statements cost.
+pub fn own_cost(all: &Sums) -> String {
+    let [covered, own] = [all.covered_us, all.own_us].map(|us| format::seconds(us as f64 / 1e6));
+    format!("Reading took {own} of the server's time in {covered}; these statements are left out.")
+}
+
+/// What costs most over the whole time, and how much of it is known.
+fn headline(all: &Sums, texts: &Texts) -> String {
+    let top = all.ranked().into_iter().find(|((_, is_nested), _)| !is_nested);
+    let Some(((item, _), sum)) = top else {
+        return "No statement ended while the server was watched.".to_owned();
+    };
+    let executions = sum.values.get(Measure::Executions);
+    let mean =
+        mean_us(&sum).map_or_else(String::new, |us| format!(" of {} on average", units::format_seconds(us / 1e6)));
+    let ran = executions.map_or_else(String::new, |count| format!(", in {} executions{mean}", format::whole(count)));
+    let of = if all.explained.is_some() { "the database time" } else { "the time of all statements" };
+    format!(
+        "'{}' costs most: {} of {of}{ran}.",
+        name(item, texts, SHORT_TEXT),
+        percent(all.share_percent(sum.elapsed_us()))
+    )
+}
+
+fn mean_us(sum: &Sum) -> Option<f64> {
+    let executions = sum.values.get(Measure::Executions).filter(|count| *count > 0)?;
+    Some(sum.values.get(Measure::ElapsedUs)? as f64 / executions as f64)
+}
+
+/// The summary of the whole time.
+pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Counts) -> Report {
+    let mut report = Report::new(format!("The workload of {target}"));
+    let mut answer = Part::of(Rank::Answer);
+    answer.say(Tone::Headline, headline(all, texts));
+    let captured = all.coverage_percent().map(|share| {
+        let share = percent(Some(share));
+        format!("Statements that ended explain {share} of the database time; docs/WATCH.md says what the rest can be.")
+    });
+    answer.say(Tone::Plain, captured);
+    let active = all.active_sessions().map(|active| {
+        let seconds = units::format_seconds(all.covered_us as f64 / 1e6);
+        format!("On average {active:.2} sessions were active, over {seconds} in {}.", slots(counts.slots))
+    });
+    answer.say(Tone::Plain, active);
+    if !all.unknown.is_empty() {
+        let unknown: Vec<&str> = all.unknown.iter().copied().collect();
+        answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
+    }
+    if counts.missed > 0 {
+        let times = if counts.missed == 1 { "once".to_owned() } else { format!("{} times", counts.missed) };
+        let end = if counts.is_lost { " What happened after the last reading is not known." } else { "" };
+        answer.say(Tone::Warning, format!("The server could not be read {times}.{end}"));
+    }
+    answer.say(Tone::Quiet, own_cost(all));
+    let mut table = Part::of(Rank::Table);
+    table.table("Statements by time", statements(all, texts, top));
+    report.add_all([answer, table]);
+    report
+}
+
+fn slots(count: u64) -> String {
+    if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") }
+}
+
+fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
+    let ranked = all.ranked();
+    let seconds = |us: f64| Cell::quantity(us / 1e6, "s");
+    let status = |(_, is_nested): &Key, sum: &Sum| {
+        let is_exact = sum.status == Status::EXACT;
+        match (*is_nested, is_exact) {
+            (false, _) => sum.status.to_string(),
+            (true, true) => "within another".to_owned(),
+            (true, false) => format!("within another, {}", sum.status),
+        }
+    };
+    Table::of(
+        ranked.into_iter().take(top),
+        &[
+            (text("Statement"), &|((item, _), _)| name(*item, texts, SHORT_TEXT - 15).into()),
+            (number("Share", "%"), &|(_, sum)| all.share_percent(sum.elapsed_us()).into()),
+            (number("Calls", ""), &|(_, sum)| sum.values.get(Measure::Executions).into()),
+            (scaled("Total", "s"), &|(_, sum)| seconds(sum.elapsed_us() as f64)),
+            (scaled("Mean", "s"), &|(_, sum)| mean_us(sum).map_or_else(Cell::default, seconds)),
+            (number("Rows", "").spare(1), &|(_, sum)| sum.values.get(Measure::Rows).into()),
+            (number("Page reads", "").spare(2), &|(_, sum)| sum.values.get(Measure::PhysicalReadPages).into()),
+            (text("Status"), &|(key, sum)| status(key, sum).into()),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measurement::counters::Values;
+
+    #[test]
+    fn a_long_text_is_cut_to_one_line() {
+        assert_eq!(short("SELECT  1\n\tFROM   x", 40), "SELECT 1 FROM x");
+        assert_eq!(short("SELECT äöü FROM x", 10), "SELECT äöü…");
+    }
+
+    #[test]
+    fn the_answer_comes_first_and_says_what_it_is_of() {
+        let mut all = Sums { covered_us: 10_000_000, ..Sums::default() };
+        assert_eq!(headline(&all, &Texts::new()), "No statement ended while the server was watched.");
+        let values = Values::of([(Measure::Executions, 4), (Measure::ElapsedUs, 2_000_000)]);
+        all.by_query.insert((Item(7), false), Sum { values, status: Status::EXACT });
+        all.by_query.insert((Item(8), true), Sum { values, status: Status::EXACT });
+        all.explained = Some((2_000_000, 4_000_000));
+        let text = QueryText { item: Item(7), database: None, text: Some("SELECT $1".to_owned()) };
+        let texts = Texts::from([(Item(7), text)]);
+        let said = headline(&all, &texts);
+        assert!(said.starts_with("'SELECT $1' costs most: 50.0 % of the database time, in 4 executions of "), "{said}");
+        let table = statements(&all, &texts, 10).unwrap();
+        assert_eq!(table.rows.len(), 2);
+    }
+}

@@ -1,0 +1,219 @@
+//! What statements did, summed over one slot or over many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_measurement::counters::{Item, Measure, Values};
+use plimsoll_profile::{Reason, Slot, Status};
+
+/// What is summed apart: a statement, and whether its caller's time has the same work once more.
+pub type Key = (Item, bool);
+
+/// What one statement did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sum {
+    /// The sums. A measure of which a part is unknown is unknown.
+    pub values: Values,
+    /// All bits of what was summed, except that a statement that is new and was counted from its beginning is exact.
+    pub status: Status,
+}
+
+impl Sum {
+    /// Time from start to end of each execution, in microseconds.
+    pub fn elapsed_us(&self) -> u64 {
+        self.values.get(Measure::ElapsedUs).unwrap_or(0)
+    }
+
+    fn add(sums: &mut BTreeMap<Key, Self>, key: Key, more: Self) {
+        let both = |one: &mut Self| {
+            *one = Self { values: one.values.plus(&more.values), status: one.status | more.status };
+        };
+        sums.entry(key).and_modify(both).or_insert(more);
+    }
+}
+
+/// What happened in a time.
+#[derive(Debug, Clone, Default)]
+pub struct Sums {
+    /// How long it was, in microseconds, as far as it was read.
+    pub covered_us: u64,
+    /// By statement, without ours.
+    pub by_query: BTreeMap<Key, Sum>,
+    /// Time of our own statements, in microseconds.
+    pub own_us: u64,
+    /// What the slots say of themselves.
+    pub status: Status,
+    /// Time that statements explain and the server's own total, in microseconds, of slots that have both.
+    pub explained: Option<(u64, u64)>,
+    /// What may be missing.
+    pub unknown: BTreeSet<&'static str>,
+}
+
+/// Words for what may be missing; `None` for what coverage says already.
+const fn words(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::First | Reason::Unexplained => return None,
+        Reason::Failover => "another server answered",
+        Reason::Upgrade => "another version",
+        Reason::Restart => "a restart",
+        Reason::Reset => "a reset",
+        Reason::Eviction => "statements were dropped",
+        Reason::Partial => "not all could be read",
+        Reason::FirstSight => "a statement of unknown age",
+        Reason::Ended => "a statement's counts ended",
+        Reason::Contradiction => "counts got less",
+        Reason::Duplicate => "a row came twice",
+    })
+}
+
+impl Sums {
+    /// Of one slot.
+    pub fn of(slot: &Slot, own: &[Item]) -> Self {
+        let has_begun = !slot.status.has(Status::BASELINE) || !slot.deltas.is_empty();
+        let mut sums = Self {
+            covered_us: slot.interval_us.filter(|_| has_begun).unwrap_or(0),
+            status: slot.status,
+            explained: slot.coverage.explained_us.zip(slot.coverage.total_us),
+            unknown: slot.unknown.iter().filter_map(|unknown| words(unknown.reason)).collect(),
+            ..Self::default()
+        };
+        for delta in &slot.deltas {
+            // New is exact, as long as nothing else is said.
+            let status = Status::from_bits(delta.status.bits() & !Status::CREDITED.bits());
+            let sum = Sum { values: delta.values, status };
+            if own.contains(&delta.item) {
+                sums.own_us = sums.own_us.saturating_add(if delta.is_nested { 0 } else { sum.elapsed_us() });
+            } else {
+                sums.status |= status;
+                Sum::add(&mut sums.by_query, (delta.item, delta.is_nested), sum);
+            }
+        }
+        sums
+    }
+
+    /// Adds a later time.
+    pub fn add(&mut self, more: &Self) {
+        self.covered_us = self.covered_us.saturating_add(more.covered_us);
+        self.own_us = self.own_us.saturating_add(more.own_us);
+        self.status |= more.status;
+        self.explained = match (self.explained, more.explained) {
+            (Some((one, two)), Some((more, total))) => Some((one.saturating_add(more), two.saturating_add(total))),
+            (one, other) => one.or(other),
+        };
+        self.unknown.extend(&more.unknown);
+        more.by_query.iter().for_each(|(key, sum)| Sum::add(&mut self.by_query, *key, *sum));
+    }
+
+    /// Time of statements of clients, without ours, in microseconds.
+    pub fn elapsed_us(&self) -> u64 {
+        let clients = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested);
+        clients.fold(0, |all, (_, sum)| all.saturating_add(sum.elapsed_us()))
+    }
+
+    /// Time of the database: the server's own total, or more if statements explain more, without that of ours; in microseconds.
+    pub fn database_us(&self) -> u64 {
+        let total = self.explained.map_or(0, |(_, total)| total.saturating_sub(self.own_us));
+        total.max(self.elapsed_us())
+    }
+
+    /// Sessions that were active on average; `None` if the time is not known.
+    pub fn active_sessions(&self) -> Option<f64> {
+        (self.covered_us > 0).then(|| self.database_us() as f64 / self.covered_us as f64)
+    }
+
+    /// The share of the database time that statements explain, in percent up to 100.
+    pub fn coverage_percent(&self) -> Option<f64> {
+        let (explained, total) = self.explained?;
+        Some(plimsoll_profile::coverage::percent(explained, total))
+    }
+
+    /// What part of the database time is so much, in percent.
+    pub fn share_percent(&self, us: u64) -> Option<f64> {
+        let all = self.database_us();
+        (all > 0).then(|| 100.0 * us as f64 / all as f64)
+    }
+
+    /// Statements by time, the most first.
+    pub fn ranked(&self) -> Vec<(Key, Sum)> {
+        let mut ranked: Vec<(Key, Sum)> = self.by_query.iter().map(|(key, sum)| (*key, *sum)).collect();
+        ranked.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.elapsed_us()), *key));
+        ranked
+    }
+
+    /// How the figures can be believed, with what may be missing.
+    pub fn status_words(&self) -> String {
+        let unknown: Vec<&str> = self.unknown.iter().copied().collect();
+        let status = self.status.to_string();
+        if unknown.is_empty() { status } else { format!("{status} ({})", unknown.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_profile::{Coverage, Delta, RowId, Source, Unknown};
+
+    fn slot(deltas: &[(u128, bool, u64)], total_us: Option<u64>) -> Slot {
+        let delta = |(item, is_nested, elapsed): &(u128, bool, u64)| Delta {
+            row: RowId(*item),
+            item: Item(*item),
+            plan: None,
+            since_us: 0,
+            interval_us: Some(1_000),
+            values: Values::of([(Measure::Executions, 2), (Measure::ElapsedUs, *elapsed)]),
+            status: Status::CREDITED,
+            longest_us: None,
+            longest_at_most_us: None,
+            is_nested: *is_nested,
+        };
+        let explained = deltas.iter().filter(|delta| !delta.1).map(|delta| delta.2).sum();
+        Slot {
+            source: Source::Queries,
+            epoch: 1,
+            event: None,
+            start_us: 0,
+            end_us: 1_000,
+            interval_us: Some(1_000),
+            clock_step_us: None,
+            status: Status::EXACT,
+            deltas: deltas.iter().map(delta).collect(),
+            unknown: vec![Unknown { reason: Reason::Eviction, row: None, from_us: 0, to_us: 1_000 }],
+            evictions: Some(0),
+            coverage: Coverage {
+                of: Measure::ElapsedUs,
+                explained_us: Some(explained),
+                late_us: 0,
+                total_us,
+                total_range_us: None,
+            },
+        }
+    }
+
+    #[test]
+    fn no_time_counts_twice_and_ours_is_apart() {
+        let own = [Item(9)];
+        let mut all =
+            Sums::of(&slot(&[(1, false, 600), (2, true, 500), (3, false, 200), (9, false, 100)], Some(1_100)), &own);
+        assert_eq!((all.elapsed_us(), all.own_us, all.database_us()), (800, 100, 1_000));
+        assert_eq!((all.active_sessions(), all.share_percent(600)), (Some(1.0), Some(60.0)));
+        assert!((all.coverage_percent().unwrap() - 81.818).abs() < 0.01);
+        let order: Vec<u128> = all.ranked().iter().map(|((item, _), _)| item.0).collect();
+        assert_eq!(order, [1, 2, 3]);
+        assert_eq!(all.status_words(), "exact (statements were dropped)");
+        // Without a total, what statements explain is all that is known.
+        all.add(&Sums::of(&slot(&[(3, false, 700)], None), &own));
+        assert_eq!(
+            (all.elapsed_us(), all.covered_us, all.by_query[&(Item(3), false)].elapsed_us()),
+            (1_500, 2_000, 900)
+        );
+        assert_eq!(all.explained, Some((900, 1_100)));
+        assert_eq!(all.database_us(), 1_500);
+    }
+
+    #[test]
+    fn nothing_is_shown_of_a_slot_that_only_begins() {
+        let mut first = slot(&[], None);
+        first.status = Status::BASELINE;
+        let sums = Sums::of(&first, &[]);
+        assert_eq!((sums.covered_us, sums.active_sessions(), sums.share_percent(5)), (0, None, None));
+    }
+}
