@@ -232,6 +232,7 @@ impl StatementSampler {
                 started_us: row.get(1).ok_or_else(unreadable)?,
             },
             reset_us: row.get(2),
+            are_stamps_derived: false,
             evictions: row.get(3).map_or(Evictions::Untold, Evictions::Counted),
             total,
         })
