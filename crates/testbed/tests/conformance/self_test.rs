@@ -20,7 +20,9 @@ pub fn every_statement_and_operation_of_a_self_test_works(bed: &dyn Bed) {
     // All that may be sent was.
     let sent = database.self_test().unwrap().map_or(0, |test| {
         let entries = test.statements().entries().iter();
-        entries.filter(|entry| entry.touches != Touches::Server && entry.is_in(test.edition()) && !test.lacks(entry)).count()
+        entries
+            .filter(|entry| entry.touches != Touches::Server && entry.is_in(test.edition()) && !test.lacks(entry))
+            .count()
     });
     assert_eq!(worked(CheckKind::Statement), sent);
 }
