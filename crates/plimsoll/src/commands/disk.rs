@@ -33,7 +33,9 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     let suite = find(if options.sweep { "sweep" } else { &options.suite }, printer)?;
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
-    definition.check(&parameters).map_err(Failure::usage)?;
+    definition.check(&parameters).map_err(|problem| {
+        Failure::usage(problem).hint("leave it out, or choose another value: docs/DISKS.md says what it does")
+    })?;
     check_blocks(&suite, options.file.buffered)?;
     let expected = bought::expected_percent(&options.bought)?.to_string();
     parameters.set("expect", &expected, &definition.steps).map_err(Failure::usage)?;
