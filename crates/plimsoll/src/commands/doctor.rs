@@ -273,7 +273,10 @@ fn try_workspace(database: &dyn Database, interrupt: &Interrupt, clock: &dyn Clo
     };
     let is_there = |all: Vec<WorkspaceStatus>| all.iter().any(|status| status.workspace == workspace);
     match tried {
-        Err(error) if database.workspaces().is_ok_and(|all| !is_there(all)) => Err(error),
+        // After a signal nothing more is asked of a server that may be silent.
+        Err(error) if interrupt.signal().is_none() && database.workspaces().is_ok_and(|all| !is_there(all)) => {
+            Err(error)
+        }
         tried => {
             let error = tried.err().unwrap_or(kept);
             let message = format!("{}; what was made at the target ({workspace}) may not be removed", error.message);
