@@ -3,8 +3,8 @@
 
 use plimsoll_catalog::Catalog;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_hardware::{BoughtVolume, Layout, Role, Spec, Volume};
-use plimsoll_measurement::{Ceiling, units};
+use plimsoll_hardware::{BoughtVolume, Layout, Role, Spec};
+use plimsoll_measurement::{Ceiling, Stripe, units};
 
 use crate::built::{Built, How};
 
@@ -95,11 +95,13 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
     let volume = BoughtVolume { disk: &disk, count, layout, vm, account };
     let spec = volume.spec().map_err(usage)?;
     let mut ceilings = named(&spec, file_bytes);
-    let decimal = |mb_bytes: u64| mb_bytes == 1_000_000;
-    if decimal(disk.mb_bytes) || [vm, account].into_iter().flatten().any(|cap| decimal(cap.edition.mb_bytes)) {
-        for ceiling in ceilings.iter_mut().filter(|ceiling| ceiling.resource == "data_bandwidth") {
-            ceiling.source.push_str(", where a MB is 10^6 bytes");
-        }
+    // Of disks, machine and account each has a MB of its own: the limit shows whose it is.
+    let is_decimal = |ceiling: &&mut Ceiling| {
+        let bytes = (ceiling.value * units::MB as f64).round() as u64;
+        ceiling.resource == "data_bandwidth" && bytes.is_multiple_of(1_000_000) && !bytes.is_multiple_of(units::MB)
+    };
+    for ceiling in ceilings.iter_mut().filter(is_decimal) {
+        ceiling.source.push_str(", where a MB is 10^6 bytes");
     }
     let mut advice = Vec::new();
     if let Some(built) = purchase.built.as_ref().filter(|built| built.disks != count) {
@@ -146,18 +148,19 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
 pub fn named(spec: &Spec, file_bytes: u64) -> Vec<Ceiling> {
     let is_named = |ceiling: &Ceiling| ["data_iops", "data_bandwidth"].contains(&ceiling.resource.as_str());
     let named = spec.ceilings("", file_bytes, 1).into_iter().filter(is_named);
-    let cut = io_bytes(&spec.device(Role::Data).volume);
-    named.map(|ceiling| Ceiling { io_bytes: cut.filter(|_| ceiling.resource == "data_iops"), ..ceiling }).collect()
-}
-
-/// The largest I/O that counts as one at the disks: a larger one is cut at the stripe unit, and counts as several where the provider says so.
-fn io_bytes(volume: &Volume) -> Option<u64> {
-    let counted = volume.disks.iter().map(|disk| disk.largest_io_bytes);
-    let cut = match volume.layout {
-        Layout::Striped { columns, unit_bytes } if columns > 1 => Some(unit_bytes),
+    let volume = &spec.device(Role::Data).volume;
+    // What the provider of the disks counts as one.
+    let io_bytes = volume.disks.iter().map(|disk| disk.largest_io_bytes).min();
+    let stripe = match volume.layout {
+        Layout::Striped { columns, unit_bytes } if columns > 1 => Some(Stripe { columns: columns as u64, unit_bytes }),
         _ => None,
     };
-    counted.chain(cut).min()
+    named
+        .map(|ceiling| match ceiling.resource.as_str() {
+            "data_iops" => Ceiling { io_bytes, stripe, ..ceiling },
+            _ => ceiling,
+        })
+        .collect()
 }
 
 impl Promise {
@@ -236,8 +239,26 @@ mod tests {
         assert_eq!(iops.date.as_deref(), Some("2024-07-08"));
         let account = Purchase { account: Some("standard".to_owned()), ..of("48 x azure-unmanaged-disk/standard") };
         assert_eq!(values(&account)[..1], [20_000.0]);
+        let decimal = |purchase: &Purchase| {
+            super::promise(purchase, 64 << 30).unwrap().ceilings[1].source.contains("where a MB is 10^6 bytes")
+        };
+        assert!(!decimal(&account) && decimal(&of("azure-managed-disk/P30")));
         let bought = of("azure-managed-disk/PV2?iops=14740&mb_per_s=313");
         assert_eq!(values(&bought)[..1], [14_740.0]);
+    }
+
+    /// A block over all disks of a stripe is one I/O of each, however many units of it lie on one.
+    #[test]
+    fn neighbours_on_a_disk_are_one_of_its_operations() {
+        let ios = |purchase: &Purchase| {
+            let promise = promise(purchase, 1 << 30).unwrap();
+            [8, 64, 128, 512, 1_024, 4_096].map(|kib| promise.ceilings[0].ios(kib << 10))
+        };
+        // Each disk counts 256 KiB as one.
+        assert_eq!(ios(&of("azure-unmanaged-disk/standard")), [1, 1, 1, 2, 4, 16]);
+        assert_eq!(ios(&of("4 x azure-unmanaged-disk/standard")), [1, 1, 2, 4, 4, 16]);
+        assert_eq!(ios(&Purchase { columns: Some(2), ..of("4 x azure-unmanaged-disk/standard") }), [1, 1, 2, 2, 4, 16]);
+        assert_eq!(ios(&of("2 x azure-managed-disk/P30")), [1, 1, 2, 2, 4, 16]);
     }
 
     #[test]

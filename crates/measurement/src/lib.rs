@@ -36,7 +36,7 @@ pub use run::{
     AbsentFigure, Basis, Client, ClientPhase, ColdStart, CpuRow, CpuTable, Definition, Expected, Figure, Host,
     Repetition, RunFailure, RunRecord, SamplingCost, Subject,
 };
-pub use samples::{Ceiling, Moments, PIPE_WAIT, SampleColumn, SampleGap, Samples, TimedMark};
+pub use samples::{Ceiling, Moments, PIPE_WAIT, SampleColumn, SampleGap, Samples, Stripe, TimedMark};
 pub use self_test::{Check, CheckKind, CheckResult, SelfTestRecord};
 pub use verdict::{Gain, Segment, Verdict};
 pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitClass, WaitRow};

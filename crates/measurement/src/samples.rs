@@ -155,12 +155,32 @@ pub struct Ceiling {
     /// The day for which its value stands, as `2015-01-31`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// An I/O of more bytes counts as several of it, such as one that is cut over the disks of a stripe. Absent where each counts as one.
+    /// An I/O of more bytes counts as several of it. Absent where each counts as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_bytes: Option<u64>,
+    /// How an I/O is cut over disks that share the ceiling; absent where it is on one disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stripe: Option<Stripe>,
+}
+
+/// Disks that are written in turn. Pieces of an I/O that are neighbours on a disk are one I/O of this disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stripe {
+    /// On so many disks an I/O falls at most.
+    pub columns: u64,
+    /// Bytes on one disk before the next one's turn.
+    pub unit_bytes: u64,
 }
 
 impl Ceiling {
+    /// As how many of it an I/O of so many bytes counts, where it begins at a unit of the stripe: at least so many.
+    pub fn ios(&self, bytes: u64) -> u64 {
+        let disks =
+            self.stripe.map_or(1, |stripe| bytes.div_ceil(stripe.unit_bytes.max(1)).clamp(1, stripe.columns.max(1)));
+        let of_one = self.io_bytes.map_or(1, |most| bytes.div_ceil(disks).div_ceil(most.max(1)).max(1));
+        disks * of_one
+    }
+
     /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
     pub const RESOURCES: [(&str, &str); 24] = [
         ("cpu", "cores"),
@@ -207,6 +227,7 @@ impl Ceiling {
             basis,
             date,
             io_bytes: None,
+            stripe: None,
         })
     }
 

@@ -270,6 +270,20 @@ fn sqlite_reads_the_file_that_is_named_and_never_writes_to_it() {
     assert!(scene.leftovers().is_empty());
 }
 
+/// What a request makes is removed with all that comes along with it.
+#[test]
+fn a_virtual_table_goes_with_what_it_keeps() {
+    let scene = Scene::new();
+    let own = definition(
+        &scene,
+        "name = \"words\"\nsteps = [\"requests\"]\n[[request]]\nstatements = [\"CREATE VIRTUAL TABLE IF NOT EXISTS v USING fts5(x)\", \
+         \"INSERT INTO v VALUES ('a')\"]\n",
+    );
+    let said = run(&scene, &own, &scene.sqlite(), &["--set", "sessions=1"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
 const SMALL: &str = r#"
 name = "small"
 steps = ["requests"]

@@ -242,6 +242,7 @@ fn ceilings(scenario: &Scenario) -> Vec<Ceiling> {
             basis: Some(ceiling.provenance.basis),
             date: ceiling.provenance.date.clone(),
             io_bytes: None,
+            stripe: None,
         });
     }
     all

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::{
     Basis, Ceiling, Figure, Metric, Phase, Point, Repetition, RunRecord, SampleColumn, Samples, Subject,
@@ -99,7 +101,7 @@ fn spec(text: &str) -> Spec {
 fn calibrated(record: &RunRecord) -> Calibrated {
     let evidence = Evidence::of(record).unwrap();
     let hardware = Hardware::described(record, spec(HARDWARE)).unwrap();
-    Calibrated::of(record, evidence, hardware).unwrap()
+    Calibrated::of(record, evidence, hardware, &Arc::default()).unwrap()
 }
 
 #[test]
@@ -145,7 +147,7 @@ fn what_the_model_misses_on_its_own_hardware_is_predicted_nowhere() {
     record.repetitions[0].samples[0].columns.retain(|column| !["cpu", "on_cpu"].contains(&column.metric.as_str()));
     let evidence = Evidence::of(&record).unwrap();
     let hardware = Hardware::described(&record, spec(HARDWARE)).unwrap();
-    let error = Calibrated::of(&record, evidence, hardware).unwrap_err();
+    let error = Calibrated::of(&record, evidence, hardware, &Arc::default()).unwrap_err();
     assert!(error.lacks_evidence && error.problem.contains("misses its measured rate by -"), "{error:?}");
 }
 
@@ -196,7 +198,7 @@ fn looks_at_a_server_whose_quota_is_full_do_not_say_what_a_request_waits_for() {
     record.repetitions[0].samples[0].columns = vec![column("server_cpu", 0.495), column("on_cpu", 1.0)];
     let evidence = Evidence::of(&record).unwrap();
     let hardware = Hardware::observed(&record, &evidence);
-    let calibrated = Calibrated::of(&record, evidence, hardware).unwrap();
+    let calibrated = Calibrated::of(&record, evidence, hardware, &Arc::default()).unwrap();
     let gains = calibrated.gains(&calibrated.hardware, &[1.5]);
     let cpu = gains.iter().find(|gain| gain.limit == "cpu").unwrap().percent;
     assert!((40.0..51.0).contains(&cpu.value) && cpu.low < cpu.high, "{cpu:?}");
@@ -218,7 +220,7 @@ fn the_cpu_of_sqlite_is_that_of_our_process_and_waits_nobody_names_are_told() {
     record.repetitions[0].samples[0].columns = vec![column("client_cpu", 0.1)];
     let evidence = Evidence::of(&record).unwrap();
     let hardware = Hardware::observed(&record, &evidence);
-    let calibrated = Calibrated::of(&record, evidence, hardware).unwrap();
+    let calibrated = Calibrated::of(&record, evidence, hardware, &Arc::default()).unwrap();
     assert!(calibrated.error_percent.abs() < 3.0, "{}", calibrated.error_percent);
     let found = calibrated.predict(&calibrated.hardware).unwrap();
     for words in

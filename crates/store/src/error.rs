@@ -87,8 +87,13 @@ fn newest_runs(newest: &[String]) -> String {
 }
 
 impl StoreError {
-    pub(crate) fn moved(path: &Path) -> Self {
-        Self::Moved(format!("{} was moved, removed or replaced while a run was kept in it", path.display()))
+    /// The points that were told last may be in a log that stays.
+    pub(crate) fn moved(path: &Path, log: Option<&Path>) -> Self {
+        let log = log.filter(|log| log.exists()).map(|log| log.display());
+        let rest =
+            log.map(|log| format!("; the points that were told last are in {log}: put the store back beside it"));
+        let rest = rest.unwrap_or_default();
+        Self::Moved(format!("{} was moved, removed or replaced while a run was kept in it{rest}", path.display()))
     }
 
     pub(crate) fn no_file(path: &Path, kind: FileType) -> Self {

@@ -273,15 +273,15 @@ impl RunStore {
             return Ok(0);
         }
         let kept = self.change(|transaction| events::append(transaction, &self.path, &rows));
+        let log = log_of(&self.path);
         // What is written to a file that nobody will open any more is lost.
         if file_at(&self.path) != self.file {
-            return Err(StoreError::moved(&self.path));
+            return Err(StoreError::moved(&self.path, Some(&log)));
         }
-        let log = log_of(&self.path);
         if self.log.is_some() && file_at(&log) != self.log {
             // The store itself takes what the log has for as long as we have that open.
             let _ = lock(&self.writer).query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-            return Err(StoreError::moved(&log));
+            return Err(StoreError::moved(&log, None));
         }
         kept
     }

@@ -77,7 +77,8 @@ fn a_store_that_is_moved_keeps_nothing_unsaid() {
     let [path, elsewhere] = ["runs.db", "old.db"].map(|name| folder.path().join(name));
     let moved = |store: &RunStore, run: &str| {
         let refused = keep(store, &finished(run));
-        assert!(matches!(&refused, Err(StoreError::Moved(words)) if words.contains("runs.db")), "{refused:?}");
+        let says = |words: &str| words.contains("runs.db was moved") && words.contains("put the store back beside it");
+        assert!(matches!(&refused, Err(StoreError::Moved(words)) if says(words)), "{refused:?}");
     };
     let store = RunStore::open(&path).unwrap();
     keep(&store, &finished("run-1")).unwrap();

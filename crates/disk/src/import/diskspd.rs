@@ -102,6 +102,13 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         let problem = format!("{bytes} bytes are not {operations} I/Os of {block_bytes} bytes");
         return Err(ImportError::at(line(span), problem));
     }
+    let is_other = |ratio: &f64| *ratio <= 0.0 && reads < operations || *ratio >= 100.0 && reads > 0.0;
+    if let Some(ratio) = amount(*target, "WriteRatio")?.filter(is_other) {
+        let problem = format!("{ratio} % of the I/Os were to be writes, and {reads} of {operations} were reads");
+        return Err(ImportError::at(line(span), problem));
+    }
+    // Writes that are confirmed once they are on the medium; -h, and -Sh in its place, say both.
+    let is_through = ["WriteThrough", "DisableAllCache"].iter().any(|name| child(*target, name).is_some());
     Ok(Imported {
         label: String::new(),
         line: Some(line(span)),
@@ -114,7 +121,7 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         path: child(*target, "Path").and_then(|path| path.text()).map(|path| path.trim().to_owned()),
         file_bytes: amount(*target, "FileSize")?.map(|size| size as u64).filter(|size| *size > 0),
         is_direct: Some(child(*target, "DisableAllCache").is_some() || child(*target, "DisableOSCache").is_some()),
-        sync: None,
+        sync: (operations > reads && is_through).then_some("o_dsync"),
         writes_per_sync: None,
         iops: operations / seconds,
         bytes_per_second: bytes / seconds,

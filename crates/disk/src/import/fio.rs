@@ -84,6 +84,15 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
             "{bytes_per_second:.0} bytes a second are not {iops:.1} I/Os a second of {block_bytes} bytes"
         ));
     }
+    let is_other = match pattern {
+        "read" | "randread" => reads < operations,
+        "write" | "randwrite" => reads > 0.0,
+        _ => false,
+    };
+    if is_other {
+        return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
+    }
+    let is_synchronous = option("ioengine").is_some_and(|engine| SYNCHRONOUS.contains(&engine));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
     let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
         _ if reads >= operations => (None, "1"),
@@ -108,11 +117,12 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         is_random: pattern.starts_with("rand"),
         block_bytes,
         threads: count("numjobs")?,
-        queue_depth: count("iodepth")?,
+        queue_depth: if is_synchronous { 1 } else { count("iodepth")? },
         seconds: sides.iter().map(|side| side.seconds).fold(0.0, f64::max),
         path: option("filename").or_else(|| option("directory")).map(str::to_owned),
         file_bytes: option("size").or_else(|| option("filesize")).and_then(size),
-        is_direct: option("direct").map(|text| text == "1"),
+        // fio's default is the system's cache.
+        is_direct: Some(option("direct") == Some("1") || option("buffered") == Some("0")),
         sync: sync.filter(|_| writes_per_sync.is_none()),
         writes_per_sync,
         iops,
@@ -120,6 +130,9 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         latency,
     })
 }
+
+/// Engines of fio that have one I/O under way, whatever `iodepth` says (fio's documentation, "I/O engine").
+const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
 /// Copies of a job, each of which was reported by itself.
 fn together(runs: Vec<Imported>) -> Option<Imported> {

@@ -39,7 +39,7 @@ pub fn read(text: &str) -> Result<(Tool, Vec<Imported>), ImportError> {
         return Err(ImportError { line: None, problem: format!("there is no run in this file of {}", tool.name()) });
     }
     if let Some(run) = runs.iter().find(|run| !is_time(run.seconds)) {
-        let problem = format!("'{}' ran for {:e} s, in which nothing can be counted", run.label, run.seconds);
+        let problem = format!("{} ran for {:e} s, in which nothing can be counted", named(run), run.seconds);
         return Err(ImportError { line: run.line, problem });
     }
     if let Some((run, problem)) = runs.iter().find_map(|run| Some((run, too_many(run)?))) {
@@ -48,16 +48,22 @@ pub fn read(text: &str) -> Result<(Tool, Vec<Imported>), ImportError> {
     Ok((tool, runs))
 }
 
+/// A run in a message; some files give it no name.
+fn named(run: &Imported) -> String {
+    if run.label.is_empty() { "the run".to_owned() } else { format!("'{}'", run.label) }
+}
+
 /// Little's law: no more operations are under way than the threads have, so a rate and a mean time can't be both larger.
 fn too_many(run: &Imported) -> Option<String> {
     let under_way = run.iops * run.latency.mean_us? / 1e6;
     let most = f64::from(run.threads) * f64::from(run.queue_depth);
-    // Means are rounded, those of SQLIO to a millisecond.
-    let room = 1.0 + run.iops * 1e-3;
+    // SQLIO's means are in whole milliseconds.
+    let is_rounded = !run.latency.histogram_percent.is_empty();
+    let room = 1.0 + if is_rounded { run.iops * 1e-3 } else { 0.0 };
     (under_way > 1.1 * most + room).then(|| {
         format!(
-            "'{}' has {:.0} operations a second of {:.1} ms: {under_way:.0} under way, where {most:.0} were allowed",
-            run.label,
+            "{} has {:.0} operations a second of {:.1} ms: {under_way:.0} under way, where {most:.0} were allowed",
+            named(run),
             run.iops,
             run.latency.mean_us.unwrap_or_default() / 1e3
         )

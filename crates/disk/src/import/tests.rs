@@ -161,6 +161,15 @@ fn writes_of_fio_with_syncs_say_so_and_have_no_times_without_them() {
 }
 
 #[test]
+fn what_fio_leaves_unsaid_is_its_default() {
+    let without = FIO.replace("\"direct\": \"1\"", "\"group_reporting\": \"1\"");
+    assert_eq!(read(&without).unwrap().1[0].is_direct, Some(false));
+    // An engine that has one I/O under way has one, whatever is asked for.
+    let error = refused(&FIO.replace("libaio", "psync"));
+    assert!(error.contains("under way, where 2 were allowed"), "{error}");
+}
+
+#[test]
 fn damaged_files_of_fio_are_refused_with_the_reason() {
     let changed = |from: &str, to: &str| {
         assert!(FIO.contains(from), "{from}");
@@ -178,6 +187,7 @@ fn damaged_files_of_fio_are_refused_with_the_reason() {
         (changed("\"iops\": 28966.033966,", ""), "read: there is no 'iops'"),
         (changed("\"runtime\": 1001,", ""), "read: there is no 'runtime'"),
         (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
+        (FIO.replace("\"randread\"", "\"randwrite\""), "rw=randwrite, and 28995 of its 28995 I/Os were reads"),
         (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "it made no I/O"),
         (
             changed("\"total_ios\": 28995", "\"total_ios\": 57990"),
@@ -200,7 +210,10 @@ fn a_time_span_of_diskspd_is_a_run() {
         assert_eq!((run.latency.mean_us, run.latency.percentile_us(99.0)), (Some(1_800.0), Some(7_500.0)));
         assert_eq!((run.latency.min_us, run.latency.max_us), (Some(100.0), Some(30_000.0)));
         assert_eq!(run.path.as_deref(), Some("E:\\testfile.dat"));
+        assert_eq!(run.sync, Some("o_dsync"));
     }
+    let cached = DISKSPD.replace("DisableAllCache", "DisableOSCache").replace("WriteThrough", "Nothing");
+    assert_eq!((read(&cached).unwrap().1[0].sync, read(&cached).unwrap().1[0].is_direct), (None, Some(true)));
 }
 
 #[test]
@@ -227,6 +240,10 @@ fn damaged_files_of_diskspd_are_refused_with_line_and_reason() {
         (
             changed("<AverageTotalMilliseconds>1.8", "<AverageTotalMilliseconds>77"),
             "not between the shortest and the longest",
+        ),
+        (
+            changed("<WriteRatio>30", "<WriteRatio>100"),
+            "100 % of the I/Os were to be writes, and 21000 of 30000 were reads",
         ),
         (changed("<ReadCount>14000</ReadCount>", ""), "line 36: 'Target' has no 'ReadCount'"),
         (changed("<TotalMilliseconds>7.5", "<TotalMilliseconds>0.5"), "the percentiles do not rise"),

@@ -455,6 +455,18 @@ fn what_is_the_users_is_never_removed() {
             "DROP STATISTICS plimsoll.s",
         ),
         ("CREATE PUBLICATION p FOR TABLE plimsoll.t01", "publication", "DROP PUBLICATION p"),
+        (
+            "CREATE TABLE gen (x int, y boolean GENERATED ALWAYS AS (NULL::plimsoll.t01 IS NULL) STORED)",
+            "column y of table gen",
+            "DROP TABLE gen",
+        ),
+        (
+            "CREATE SUBSCRIPTION s CONNECTION '' PUBLICATION p WITH (connect = false, slot_name = NONE); \
+             INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) \
+             SELECT oid, 'plimsoll.t01'::regclass, 'i' FROM pg_subscription",
+            "subscription s",
+            "DROP SUBSCRIPTION s",
+        ),
         ("CREATE TABLE child () INHERITS (plimsoll.t01)", "table child", "DROP TABLE child"),
         (
             "CREATE TABLE parent (LIKE plimsoll.t01) PARTITION BY LIST (a); ALTER TABLE parent ATTACH PARTITION plimsoll.t01 DEFAULT",

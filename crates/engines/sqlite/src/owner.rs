@@ -182,6 +182,13 @@ pub(super) fn others(connection: &Connection, expected: &[Part]) -> rusqlite::Re
     }
     let is_expected = |kind: &str, name: &str| expected.iter().any(|part| part.is(kind, name));
     tables.extend(objects.iter().map(|(_, name, ..)| name).filter(|name| is_expected("table", name)).cloned());
+    // A virtual table makes them by itself, and they go with it: `v_data` of `v`.
+    let mut statement = connection.prepare(text("kinds of tables"))?;
+    let kinds = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut shadows = kinds.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
+    let is_of_ours = |name: &str| name.rsplit_once('_').is_some_and(|(of, _)| tables.contains(of));
+    shadows.retain(|(name, kind)| kind == "shadow" && is_of_ours(name));
+    tables.extend(shadows.into_iter().map(|(name, _)| name));
     let is_ours = |kind: &str, name: &str, table: &str| match kind {
         "table" => tables.contains(name),
         "index" => tables.contains(table),

@@ -50,8 +50,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         drop(pulse);
         printer.result(&format!("\n{}\n{}", target.display(), findings.text()));
         // What is missing has a line already.
-        let said: Vec<String> = database.capabilities().iter().filter_map(Capability::warning).collect();
-        for warning in database.description().warnings.iter().filter(|warning| !said.contains(*warning)) {
+        for warning in database.description().warnings.iter().filter(|warning| !findings.said.contains(*warning)) {
             printer.warning(warning);
         }
         if let Some(code) = signals::exit_code(&interrupt) {
@@ -97,6 +96,8 @@ struct Line {
 #[derive(Default)]
 struct Findings {
     lines: Vec<Line>,
+    /// Warnings of the engine that a line says as well.
+    said: Vec<String>,
 }
 
 impl Findings {
@@ -133,6 +134,7 @@ impl Findings {
     /// What the engine found out about itself: what a missing thing costs, what would give it, and the tests that it stops. Of what was
     /// looked at before, a value is kept.
     fn capability(&mut self, capability: &Capability, met: &[Need]) {
+        self.said.extend(capability.warning());
         let Capability { name, works, cost, remedy, gives } = capability;
         let unmet: Vec<Need> = gives.iter().copied().filter(|need| !met.contains(need)).collect();
         let remedy = remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();

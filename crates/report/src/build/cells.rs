@@ -1,10 +1,11 @@
 //! What a record says about a volume: a sentence about its first cell, a bar and a row for each.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::{MB, format_bytes};
-use plimsoll_measurement::{Cell, Figure, Metric, Point, RunRecord};
+use plimsoll_measurement::{Ceiling, Cell, Figure, Metric, Point, RunRecord};
 
 use super::words;
 use crate::model::format::{capital, count, plain, quantity, value as shown};
@@ -68,29 +69,22 @@ fn cpu_us(record: &RunRecord, index: u32) -> Option<f64> {
 }
 
 /// What was bought: the ceilings of a volume.
-struct Limits {
-    iops: Option<f64>,
-    /// An I/O of more bytes counts as several of the limit on I/Os.
-    io_bytes: Option<u64>,
+struct Limits<'a> {
+    iops: Option<&'a Ceiling>,
     bytes_per_s: Option<f64>,
     /// How much of them somebody expects, in percent.
     expected: Option<f64>,
 }
 
-impl Limits {
-    fn of(record: &RunRecord) -> Self {
-        let value = |resource: &str| {
+impl<'a> Limits<'a> {
+    fn of(record: &'a RunRecord) -> Self {
+        let lowest = |resource: &str| {
             let of_it = record.ceilings.iter().filter(|ceiling| ceiling.resource == resource);
-            of_it.map(|ceiling| ceiling.value).reduce(f64::min)
+            of_it.min_by(|one, other| one.value.total_cmp(&other.value))
         };
         Self {
-            iops: value("data_iops"),
-            io_bytes: record
-                .ceilings
-                .iter()
-                .filter(|known| known.resource == "data_iops")
-                .find_map(|known| known.io_bytes),
-            bytes_per_s: value("data_bandwidth").map(|rate| rate * MB as f64),
+            iops: lowest("data_iops"),
+            bytes_per_s: lowest("data_bandwidth").map(|ceiling| ceiling.value * MB as f64),
             expected: record
                 .parameters
                 .get("expect")
@@ -102,17 +96,18 @@ impl Limits {
 
 impl Row<'_> {
     /// How much of what was bought it delivered, in percent: of the limit that it came nearer to.
-    fn percent_of(&self, limits: &Limits) -> Option<f64> {
+    fn percent_of(&self, limits: &Limits<'_>) -> Option<f64> {
         let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
         let writes = f64::from(self.cell.writes_per_sync);
-        let iops = of(Some(self.iops.value * writes * self.pieces(limits) as f64), limits.iops);
+        let counted = self.iops.value * writes * self.pieces(limits) as f64;
+        let iops = of(Some(counted), limits.iops.map(|ceiling| ceiling.value));
         let bytes = of(self.bytes_per_s(), limits.bytes_per_s);
         iops.into_iter().chain(bytes).reduce(f64::max)
     }
 
     /// How many I/Os of the disks one of it is.
-    fn pieces(&self, limits: &Limits) -> u64 {
-        limits.io_bytes.map_or(1, |most| self.cell.block_bytes.div_ceil(most).max(1))
+    fn pieces(&self, limits: &Limits<'_>) -> u64 {
+        limits.iops.map_or(1, |ceiling| ceiling.ios(self.cell.block_bytes))
     }
 
     /// What it is called where several stand together: by its class and block, where the suite has classes.
@@ -203,7 +198,7 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     };
     let all: Vec<String> = classes.iter().map(range).collect();
     let bandwidth = limits.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"));
-    let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops))), bandwidth];
+    let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops.value))), bandwidth];
     let limit: Vec<String> = limit.into_iter().flatten().collect();
     let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), all.join(", "));
     if classes.iter().any(|(_, _, high)| *high > BURST_PERCENT) {
@@ -211,9 +206,14 @@ pub fn bought(record: &RunRecord) -> Option<String> {
             " What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here.",
         );
     }
-    if let Some(bytes) = limits.io_bytes.filter(|_| rows.iter().any(|row| row.pieces(&limits) > 1)) {
-        let cut = format!(" I/Os of more than {} count as several.", format_bytes(bytes));
-        sentence.push_str(&cut);
+    if let Some(ceiling) = limits.iops.filter(|_| rows.iter().any(|row| row.pieces(&limits) > 1)) {
+        let cut = ceiling.stripe.map(|stripe| (stripe.unit_bytes, "fall on several disks, and count on each"));
+        let counted = ceiling.io_bytes.map(|bytes| (bytes, "count as several"));
+        for (bytes, words) in
+            cut.into_iter().chain(counted).filter(|(bytes, _)| rows.iter().any(|row| row.cell.block_bytes > *bytes))
+        {
+            let _ = write!(sentence, " I/Os of more than {} {words}.", format_bytes(bytes));
+        }
     }
     if let Some(expected) = limits.expected {
         let below: Vec<&str> =
@@ -234,7 +234,7 @@ const BURST_PERCENT: f64 = 105.0;
 /// Where these limits come from, a sentence each.
 pub fn limits(record: &RunRecord) -> Vec<String> {
     let known = record.ceilings.iter().filter(|ceiling| ceiling.resource.starts_with("data_"));
-    let sentence = |ceiling: &plimsoll_measurement::Ceiling| {
+    let sentence = |ceiling: &Ceiling| {
         let date = ceiling.date.as_ref().map(|date| format!(", as of {date}")).unwrap_or_default();
         let is_rate = ceiling.unit == "1/s";
         let value = if is_rate { format!("{} IOPS", count_of(ceiling.value)) } else { quantity(ceiling.value, "MB/s") };
@@ -302,7 +302,7 @@ pub fn table(record: &RunRecord) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::{Access, Client, ClientPhase, Offsets, Operation, Repetition, SyncMode};
+    use plimsoll_measurement::{Access, Client, ClientPhase, Offsets, Operation, Repetition, Stripe, SyncMode};
 
     use super::*;
 
@@ -347,8 +347,7 @@ mod tests {
 
     #[test]
     fn a_database_has_limits_and_nothing_that_was_bought() {
-        let ceiling =
-            plimsoll_measurement::Ceiling { resource: "data_iops".to_owned(), value: 320.0, ..Default::default() };
+        let ceiling = Ceiling { resource: "data_iops".to_owned(), value: 320.0, ..Default::default() };
         let mut record = record(2);
         record.ceilings = vec![ceiling];
         assert!(bought(&record).is_some_and(|told| told.starts_with("Of the 320 IOPS")));
@@ -415,7 +414,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_counts_as_several_and_more_than_all_is_a_burst() {
-        let ceiling = |resource: &str, value: f64, io_bytes: Option<u64>| plimsoll_measurement::Ceiling {
+        let ceiling = |resource: &str, value: f64, io_bytes: Option<u64>| Ceiling {
             resource: resource.to_owned(),
             value,
             io_bytes,
@@ -426,6 +425,10 @@ mod tests {
         record.ceilings = vec![ceiling("data_iops", 40_000.0, None), ceiling("data_bandwidth", 1e6, None)];
         let said = |record: &RunRecord| bought(record).unwrap();
         assert_eq!(said(&record), "Of the 40,000 IOPS or 1,000,000 MB/s that were bought: OR 25 to 50 %.");
+        record.ceilings[0].stripe = Some(Stripe { columns: 2, unit_bytes: 4096 });
+        let over_two = " I/Os of more than 4.00 KB fall on several disks, and count on each.";
+        assert!(said(&record).ends_with(&format!("OR 50 to 100 %.{over_two}")), "{}", said(&record));
+        record.ceilings[0].stripe = None;
         record.ceilings[0].io_bytes = Some(4096);
         assert!(
             said(&record).ends_with("OR 50 to 100 %. I/Os of more than 4.00 KB count as several."),

@@ -6,7 +6,7 @@ use plimsoll_measurement::{Metric, Point, Repetition, RunRecord, SampleColumn, S
 use super::facts::point_rate;
 use super::sampled::{self, Use};
 use super::words;
-use crate::model::format::{self, count, percent, plain, quantity, seconds, title};
+use crate::model::format::{self, count, plain, quantity, seconds, title};
 use crate::model::{Axis, Band, Column, Gap, INK, Kind, Panel, Picture, Series, Shape, Strip};
 
 /// Courses are drawn in about so many pieces over the whole page at most, so that many repetitions stay readable by a browser.
@@ -119,7 +119,7 @@ fn band((from, to): (f64, f64), limit: Option<&str>, also: &[String], used: Opti
         Some("none") => vec!["Nothing seen".to_owned(), "Nothing".to_owned()],
         limit => vec![words::limits(limit, &[])],
     };
-    let said = words::limits_used(limit, also, used.filter(|_| limit.is_some()).and_then(percent));
+    let said = words::limits_used(limit, also, used.filter(|_| limit.is_some()).and_then(words::used));
     let said: Vec<String> = std::iter::once(said).chain(evidence.iter().map(|one| plain(one))).collect();
     let (tone, _) = limit.map_or((None, 0), sampled::look);
     Band { from, to, tone, about: said.join(". "), names: std::iter::once(name).chain(short).collect() }

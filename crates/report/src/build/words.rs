@@ -196,6 +196,15 @@ fn joined_limits(first: String, also: &[String]) -> String {
     }
 }
 
+/// How far a limit was used. More than all of it is had for a while: limits are what is given for ever.
+pub fn used(share: f64) -> Option<String> {
+    let burst = if share > ROUNDING_PERCENT { " of what is given for ever, in a burst that ends" } else { "" };
+    percent(share).map(|share| format!("{share}{burst}"))
+}
+
+/// Up to here more than all of a limit is rounding.
+const ROUNDING_PERCENT: f64 = 105.0;
+
 /// The bottleneck in a sentence, and what it means; `None` until something is known.
 pub fn bottleneck(verdict: &Verdict) -> Option<String> {
     let Some(limit) = verdict.limit.as_deref() else {
@@ -206,7 +215,7 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
     }
     let names = capital(&joined_limits(limit_name(limit), &verdict.also));
     let verb = if verdict.also.is_empty() { "was the bottleneck" } else { "were the bottlenecks" };
-    let used = verdict.utilisation_percent.and_then(percent);
+    let used = verdict.utilisation_percent.and_then(used);
     let used = match used {
         Some(used) if verdict.also.is_empty() => format!(", used to {used}"),
         Some(used) => format!(", {} used to {used}", limit_name(limit)),

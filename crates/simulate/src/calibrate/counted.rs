@@ -62,6 +62,18 @@ impl Counted {
         }
     }
 
+    /// The same in another time: the model takes so much less of it than the run did. What each I/O took is the device's and stays.
+    #[must_use]
+    pub(super) fn slowed(self, factor: f64) -> Self {
+        let longer = |ns: u128| (ns as f64 * factor) as u128;
+        Self {
+            seconds: self.seconds * factor,
+            response_ns: longer(self.response_ns),
+            waits_ns: self.waits_ns.map(longer),
+            ..self
+        }
+    }
+
     /// All requests.
     pub fn requests(&self) -> u64 {
         self.answered.iter().sum()

@@ -132,6 +132,14 @@ impl Hardware {
         Self { spec, ..self.clone() }
     }
 
+    /// Whether one of its devices gives more for a while than for ever.
+    pub fn bursts(&self) -> bool {
+        let bytes = self.data_bytes.unwrap_or(0.0) as u64;
+        [(Role::Data, bytes), (Role::Log, 0)]
+            .iter()
+            .any(|(role, bytes)| self.spec.way(self.spec.device_for(*role), *bytes).bursts)
+    }
+
     /// The limits of a role's device: name for verdicts, what is counted, and how much a second.
     pub fn limits(&self, role: Role) -> Vec<(LimitKind, f64)> {
         let bytes = if role == Role::Data { self.data_bytes.unwrap_or(0.0) as u64 } else { 0 };

@@ -1,5 +1,8 @@
 //! From a run to what the same requests would get on other hardware: sets of parameters that the run allows, each simulated.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use plimsoll_hardware::{Raise, Spec};
 use plimsoll_measurement::RunRecord;
 
@@ -22,12 +25,12 @@ const SETS_OF_GAINS: usize = 5;
 /// The quantile of Student's t of 19 degrees of freedom for an interval of 95 %.
 const T_95: f64 = 2.093;
 
-/// From this gain on a limit binds that is raised by a fifth.
-const BINDS: f64 = 0.05;
+/// From this gain on a limit binds that is raised by a fifth, as for what is measured (docs/VERDICTS.md).
+const BINDS: f64 = 0.033;
 const FIFTH: f64 = 1.2;
 
 /// Simulated seconds at least and at most, whatever the run took.
-const SECONDS: (f64, f64) = (4.0, 60.0);
+const SECONDS: (f64, f64) = (1.0, 60.0);
 
 /// Requests that a simulation should have at the most: more show nothing new.
 const MOST_REQUESTS: f64 = 60_000.0;
@@ -101,6 +104,7 @@ pub struct Calibrated {
     /// Whether requests choose all rows alike.
     all_alike: bool,
     span: Span,
+    done: Arc<AtomicU64>,
 }
 
 /// A rate with its interval.
@@ -141,11 +145,17 @@ pub struct Prediction {
 }
 
 impl Calibrated {
-    /// Derives the demand of a run and holds it against the run.
+    /// Derives the demand of a run and holds it against the run. Each simulation that is done is counted in `done`, now and later.
     ///
     /// # Errors
     /// If the run is no measurement of requests or says too little, or if the model does not even give the run itself.
-    pub fn of(record: &RunRecord, evidence: Evidence, hardware: Hardware) -> Result<Self, CalibrationError> {
+    pub fn of(
+        record: &RunRecord,
+        evidence: Evidence,
+        hardware: Hardware,
+        done: &Arc<AtomicU64>,
+    ) -> Result<Self, CalibrationError> {
+        let done = Arc::clone(done);
         let whole = evidence.whole();
         let derived = derive(&whole, &evidence, &hardware, 0.5);
         let manner = Manner::of(&record.engine);
@@ -158,7 +168,7 @@ impl Calibrated {
         let all_alike = is_all_alike(record);
         let (error_percent, missing_s) = (0.0, 0.0);
         let mut calibrated =
-            Self { evidence, hardware, manner, derived, sets, rate, error_percent, missing_s, all_alike, span };
+            Self { evidence, hardware, manner, derived, sets, rate, error_percent, missing_s, all_alike, span, done };
         calibrated.derived.unknown.extend(shared_cpus(record));
         calibrated.meet(measured);
         if calibrated.error_percent.abs() > TOO_FAR_PERCENT {
@@ -215,22 +225,35 @@ impl Calibrated {
             CalibrationError::not_enough(problem, "see whether the hardware is meant: its limits, and the unit of each")
         })?;
         let counted = self.all(target, span);
-        let plain = spread(&counted);
-        let used = counted.iter().map(|one| largest_use(target, one)).fold(0.0, f64::max);
+        // What may be had for a while is more than for ever.
+        let is_full = |one: &Counted| !target.bursts() && largest_use(target, one) > OVERFULL;
         let piled_up = counted.iter().map(|one| one.piled_up).fold(0.0, f64::max);
-        if used > OVERFULL || piled_up > PILED_UP {
+        if counted.iter().any(is_full) || piled_up > PILED_UP {
             let problem = "writes of data would pile up there without end: its disk makes fewer than come to be due";
             let hint = "measure it: how far a server holds requests back for its writes is not in the model";
             return Err(CalibrationError::not_enough(problem, hint));
         }
-        // The sets don't see what the model leaves out: the source shows how much that is at least.
-        let missed = (1.0 + self.error_percent / 100.0).ln().abs().exp();
+        // What the model misses at the source it misses here as well, as far as anybody knows: by none to twice as much.
+        let counted: Vec<Counted> = counted.into_iter().map(|one| one.slowed(self.too_fast())).collect();
+        let plain = spread(&counted);
+        let missed = self.missed();
         let missed = missed.max(1.0 + self.room_of_change() * (plain.value / self.measured() - 1.0).abs());
         let rate = Rate { low: plain.low / missed, high: plain.high * missed, ..plain };
         let rate =
             self.evidence.load.asked_per_s().map_or(rate, |asked| Rate { high: rate.high.min(asked * 1.05), ..rate });
         let fifths = self.gains(target, &[FIFTH]);
-        Ok(Prediction { hardware: target.clone(), counted, rate, fifths, unknown: self.unknown_on(target) })
+        let unknown = self.unknown_on(target, &counted);
+        Ok(Prediction { hardware: target.clone(), counted, rate, fifths, unknown })
+    }
+
+    /// By what the model is faster than the source was.
+    fn too_fast(&self) -> f64 {
+        1.0 + self.error_percent / 100.0
+    }
+
+    /// The same to whichever side: the room for what the model leaves out, of which the source shows how much it is at least.
+    fn missed(&self) -> f64 {
+        self.too_fast().ln().abs().exp()
     }
 
     /// The part of a predicted change by which its interval goes further than the sets show: none on hardware that is the model itself.
@@ -271,6 +294,10 @@ impl Calibrated {
                 let room = self.room_of_change() * value.abs();
                 let low = gained.iter().copied().fold(value - room, f64::min);
                 let high = gained.iter().copied().fold(value + room, f64::max);
+                // What the model misses may be gone with a limit that binds, or grow with it.
+                let missed = if value < 100.0 * BINDS { 1.0 } else { self.missed() };
+                let by = |percent: f64, factor: f64| 100.0 * ((1.0 + percent / 100.0) * factor - 1.0);
+                let (low, high) = (low.min(by(low, missed.recip()).max(0.0)), by(high, missed));
                 let change = format!("{:.0} % more {words}", 100.0 * (factor - 1.0));
                 gains.push(LimitGain { limit, change, percent: Rate { value, low, high } });
             }
@@ -303,7 +330,9 @@ impl Calibrated {
         let demand = self.on_memory(set, &on.spec);
         let other_s = (demand.other_s + self.missing_s * set.missing).max(0.0);
         let demand = Demand { other_s, ..demand };
-        replay(on, &demand, self.manner, self.evidence.load, span, set.seed)
+        let counted = replay(on, &demand, self.manner, self.evidence.load, span, set.seed);
+        self.done.fetch_add(1, Ordering::Relaxed);
+        counted
     }
 
     /// The demand of a set where memory is another.
@@ -330,8 +359,12 @@ impl Calibrated {
         hits_in(hits, bytes(self.hardware.spec.memory), bytes(spec.memory), self.hardware.data_bytes, self.all_alike)
     }
 
-    fn unknown_on(&self, target: &Hardware) -> Vec<String> {
+    fn unknown_on(&self, target: &Hardware, counted: &[Counted]) -> Vec<String> {
         let mut unknown: Vec<String> = self.derived.unknown.iter().map(|one| one.text.clone()).collect();
+        if counted.iter().any(|one| largest_use(target, one) > OVERFULL) {
+            let text = "how long the target's burst carries this load: the prediction is for as long as it does";
+            unknown.push(text.to_owned());
+        }
         let block = self.evidence.whole();
         let pages = self.derived.demand.pages;
         if target.spec.memory != self.hardware.spec.memory {

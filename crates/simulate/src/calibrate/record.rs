@@ -225,6 +225,15 @@ fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict {
         calibrated.error_percent
     );
     evidence.insert(evidence.len().min(1), misses);
+    let source = calibrated.measured();
+    evidence.insert(
+        0,
+        format!(
+            "This is {} times what the run was measured with, {} requests a second.",
+            format_significant(prediction.rate.value / source),
+            format_significant(source)
+        ),
+    );
     for gain in prediction.fifths.iter().take(2) {
         evidence.push(format!(
             "By the model, {} would raise the rate by {:.1} %.",

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_analysis::summary;
+use plimsoll_lab::Address;
 use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Basis, Figure, RunRecord};
 use plimsoll_report::plain;
@@ -64,8 +65,17 @@ impl<'a> Checked<'a> {
 
 /// Whether a run is of what was predicted: of a target of that name, with the same limits. A real server may be said to be hardware of a file.
 fn is_of(prediction: &RunRecord, run: &RunRecord) -> bool {
-    let is_named = prediction.target == run.target || prediction.target.starts_with("hardware:");
+    let is_named = is_same_target(&prediction.target, &run.target) || prediction.target.starts_with("hardware:");
     is_named && other_limit(prediction, run).is_none()
+}
+
+/// Whether two names are of one target: what an address has by itself need not be named.
+fn is_same_target(one: &str, other: &str) -> bool {
+    let is_lab = |name: &str| name.starts_with("lab:");
+    one == other
+        || is_lab(one)
+            && is_lab(other)
+            && Address::parse(one).is_ok_and(|one| Address::parse(other).is_ok_and(|other| one == other))
 }
 
 /// A limit that the hardware of a prediction and that of a run have different values of, in words.
@@ -81,7 +91,8 @@ fn other_limit(prediction: &RunRecord, run: &RunRecord) -> Option<String> {
 
 /// Why a run on a target of the prediction's name is no test of it: what is named may leave the rest of a machine open, as a disk does.
 fn no_test(one: &RunRecord, other: &RunRecord) -> Option<String> {
-    let is_pair = (one.basis, other.basis) == (Basis::Predicted, Basis::Measured) && one.target == other.target;
+    let is_pair =
+        (one.basis, other.basis) == (Basis::Predicted, Basis::Measured) && is_same_target(&one.target, &other.target);
     let limit = is_pair.then(|| other_limit(one, other))??;
     Some(format!("The run is no test of the prediction, whose hardware is another: it has {limit}."))
 }
@@ -116,7 +127,8 @@ pub fn score(store: &RunStore) -> Result<Option<String>, StoreError> {
         let is_of_it = |run: &&plimsoll_store::RunSummary| {
             run.basis == Basis::Measured
                 && run.complete
-                && (&run.test, &run.target) == (&prediction.test, &prediction.target)
+                && run.test == prediction.test
+                && is_same_target(&run.target, &prediction.target)
         };
         for run in runs.iter().filter(is_of_it) {
             let run = store.record(&run.run_id)?;
@@ -175,6 +187,13 @@ mod tests {
         assert!(sentence(&with(&prediction, 64.0), &with(&measured, 64.0)).unwrap().starts_with("The prediction is"));
         assert_eq!(sentence(&measured, &measured), None);
         assert_eq!(sentence(&prediction, &prediction), None);
+    }
+
+    #[test]
+    fn a_target_is_the_same_with_its_defaults() {
+        let is_same = |other: &str| is_same_target("lab:azure-sql-db/S2", other);
+        assert!(is_same("lab:azure-sql-db/S2?scale=1/64") && !is_same("lab:azure-sql-db/S2?scale=1/16"));
+        assert!(!is_same("lab:azure-sql-db/S3") && !is_same("sqlite:x.db"));
     }
 
     #[test]

@@ -76,8 +76,9 @@ pub fn sample(
         )
     };
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
-    let mut sampler = database.server_sampler()?.ok_or_else(none)?;
-    let first = sampler.all_files()?.filter(|files| !files.rows.is_empty()).ok_or_else(none)?;
+    let ended = |error| signals::failure(&interrupt, error);
+    let mut sampler = database.server_sampler().map_err(ended)?.ok_or_else(none)?;
+    let first = sampler.all_files().map_err(ended)?.filter(|files| !files.rows.is_empty()).ok_or_else(none)?;
     refuse_too_many(first.rows.len(), pace)?;
     let before = (clock.now(), sampler.views());
     let mut looks = Looks { watch: Watch::new(unit_bytes), count: 1, missed: 0 };

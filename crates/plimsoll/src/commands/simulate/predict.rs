@@ -1,9 +1,15 @@
 //! `plimsoll simulate --from RUN`: what the requests of a stored run would get on other hardware.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
 use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_lab::{Address, level};
-use plimsoll_measurement::{Basis, RunRecord, exit};
-use plimsoll_simulate::calibrate::{Calibrated, CalibrationError, Evidence, Hardware, Telling, predicted};
+use plimsoll_measurement::{Basis, RunRecord, Subject, exit};
+use plimsoll_simulate::calibrate::{
+    Calibrated, CalibrationError, Evidence, Hardware, LimitGain, Prediction, Telling, predicted,
+};
 use plimsoll_simulate::record::About;
 
 use plimsoll_store::{Filter, LATEST, RunStore};
@@ -13,6 +19,7 @@ use crate::commands::compare::predictions;
 use crate::commands::run::{build, present, this_machine};
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::progress::Progress;
 use crate::settings::Settings;
 
 /// What targets of the lab begin with.
@@ -59,9 +66,12 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
             edition: (source.catalog_edition.clone(), source.catalog_edition_date.clone()),
         },
     };
-    let calibrated = Calibrated::of(&source, evidence, own).map_err(|error| failure(&error))?;
-    let prediction = calibrated.predict(&target.hardware).map_err(|error| failure(&error))?;
-    let gains = if options.gains { calibrated.gains(&prediction.hardware, &RAISED) } else { Vec::new() };
+    let Computed { calibrated, prediction, gains } = watched(printer, |done| {
+        let calibrated = Calibrated::of(&source, evidence, own, done).map_err(|error| failure(&error))?;
+        let prediction = calibrated.predict(&target.hardware).map_err(|error| failure(&error))?;
+        let gains = if options.gains { calibrated.gains(&prediction.hardware, &RAISED) } else { Vec::new() };
+        Ok(Computed { calibrated, prediction, gains })
+    })?;
     let about = About {
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         started_at,
@@ -88,6 +98,42 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
     predictions::score(&store)?.iter().for_each(|sentence| printer.remark(sentence));
     Ok(exit::DONE)
 }
+
+/// What the model says.
+struct Computed {
+    calibrated: Calibrated,
+    prediction: Prediction,
+    gains: Vec<LimitGain>,
+}
+
+/// Computes in a thread of its own, and says how many simulations are done.
+fn watched(
+    printer: &Printer,
+    compute: impl FnOnce(&Arc<AtomicU64>) -> Result<Computed, Failure> + Send,
+) -> Result<Computed, Failure> {
+    let done = Arc::default();
+    std::thread::scope(|scope| {
+        let (sender, computed) = mpsc::channel();
+        let counter = Arc::clone(&done);
+        // Whoever waits is there until it is told.
+        scope.spawn(move || drop(sender.send(compute(&counter))));
+        let mut progress = Progress::new(printer, "simulate".to_owned(), Subject::Database);
+        loop {
+            match computed.recv_timeout(LOOK_EVERY) {
+                Ok(computed) => return computed,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    progress.says(&format!("{} simulations are done", done.load(Ordering::Relaxed)));
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::usage("the prediction came to no end").code(exit::INTERNAL));
+                }
+            }
+        }
+    })
+}
+
+/// How often is said how far it is.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// The hardware of a run, and by what its volumes were divided. That of the lab is known; of a real server it is what the run saw of it.
 fn hardware(source: &RunRecord, evidence: &Evidence) -> Result<(Hardware, u64), Failure> {
