@@ -255,7 +255,7 @@ fn what_to_enlarge_is_one_answer_with_its_statements() {
     let words = ["plan", "mi", "--files", "headless.csv", "--space", "1TB"];
     let said = scene.say(&words).out.replace("\n  ", " ");
     for words in [
-        "shop.data_0 uses 99.7 % of its IOPS, in 7 intervals: with 130 GB",
+        "shop.data_0 uses 99.7 % of its IOPS, and stood at a limit in 7 intervals: with 130 GB",
         "by how much is wanted",
         "All fit as they are.",
         "Files to enlarge",

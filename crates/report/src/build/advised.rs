@@ -119,7 +119,7 @@ fn intervals(file: &DatabaseFile) -> Option<String> {
     let seen = file.at_limit.filter(|seen| seen.intervals > 0)?;
     let of = seen.of.map(|of| format!(" of {of}")).unwrap_or_default();
     let many = if seen.of.unwrap_or(seen.intervals) == 1 { "interval" } else { "intervals" };
-    Some(format!(", in {}{of} {many}", seen.intervals))
+    Some(format!(", and stood at a limit in {}{of} {many}", seen.intervals))
 }
 
 /// How fast the logs grow: each at its busiest, which need not have been at one time.
