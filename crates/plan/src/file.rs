@@ -53,6 +53,8 @@ pub enum FileKind {
     Data,
     /// The log.
     Log,
+    /// What a server keeps in a folder, as tables in memory. Its size can't be set.
+    Container,
 }
 
 impl FileKind {
@@ -61,6 +63,7 @@ impl FileKind {
         match self {
             Self::Data => "data",
             Self::Log => "log",
+            Self::Container => "container",
         }
     }
 }

@@ -25,7 +25,7 @@ struct Step {
 impl Steps {
     /// Enlarges a file.
     pub fn enlarge(&mut self, file: &DatabaseFile, size_gb: f64, reason: &str) {
-        if file.size_gb < size_gb {
+        if file.size_gb < size_gb && file.kind != FileKind::Container {
             let (database, name) = (bracketed(&file.database), quoted(&file.name));
             let text =
                 format!("-- {reason}\nALTER DATABASE {database} MODIFY FILE (NAME = {name}, SIZE = {size_gb:.0}GB);\n");
@@ -82,8 +82,9 @@ impl Steps {
     pub fn text(&self, free_gb: Option<f64>) -> String {
         let all = |steps: &[Step]| steps.iter().map(|step| step.gb).sum::<f64>();
         let mut text = String::new();
-        let (needed_gb, given_gb) = (all(&self.grows), all(&self.gives));
-        let Some(free_gb) = free_gb.filter(|free| needed_gb > *free) else {
+        // An empty sum is a negative zero.
+        let (needed_gb, given_gb) = (all(&self.grows).max(0.0), all(&self.gives).max(0.0));
+        let Some(free_gb) = free_gb.filter(|free| needed_gb > 0.0 && needed_gb > *free) else {
             self.grows.iter().chain(&self.gives).for_each(|step| text.push_str(&step.text));
             return text;
         };
@@ -97,8 +98,11 @@ impl Steps {
         );
         self.gives.iter().for_each(|step| text.push_str(&step.text));
         if given_gb + free_gb < needed_gb {
-            let _ =
-                writeln!(text, "-- Raise the space of the instance by {} GB.", (needed_gb - given_gb - free_gb).ceil());
+            let _ = writeln!(
+                text,
+                "-- Raise the space of the instance by {} GB or more.",
+                (needed_gb - given_gb - free_gb).ceil()
+            );
         }
         let mut left_gb = free_gb;
         for step in &self.grows {
@@ -191,7 +195,9 @@ mod tests {
         assert_eq!(lines[3], "-- From here on only once there is that space.");
         assert!(lines.len() == 6 && lines[5].contains("N'l', SIZE = 130GB"), "{text}");
         let short = statements(&files[2..], &wanted, Some(64.0));
-        assert!(short.contains("-- Raise the space of the instance by 555 GB."), "{short}");
+        assert!(short.contains("-- Raise the space of the instance by 555 GB or more."), "{short}");
+        // Files that are too large ask for no space by themselves.
+        assert_eq!(Steps::default().text(Some(-2880.0)), "");
         // What fits goes before.
         let two = [file("l", FileKind::Log, 24.0), file("a", FileKind::Data, 500.0)];
         let text = statements(&two, &wanted, Some(110.0));

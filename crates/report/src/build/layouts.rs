@@ -34,6 +34,10 @@ pub struct Found {
     pub trials: Vec<Vec<Trial>>,
     /// Databases that stay as they are.
     pub as_they_are: Vec<String>,
+    /// Databases that stay as they are, as no larger file would do more.
+    pub held: Vec<String>,
+    /// Files that are to grow and have no room to, by their places in the list.
+    pub without_room: Vec<usize>,
     /// Databases of which larger files take the least space.
     pub enlarged: Vec<Enlarged>,
     /// How they were chosen.
@@ -81,6 +85,19 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     let known: Vec<&String> = found.as_they_are.iter().filter(|database| !is_idle(database, files)).collect();
     if !known.is_empty() {
         all.push(format!("As it is, with {headroom} and more to spare: {}.", listed(&known, MOST_NAMED)));
+    }
+    if !found.held.is_empty() {
+        let names = listed(&found.held, MOST_NAMED);
+        all.push(format!(
+            "As it is, though with less than {headroom} to spare, as no larger file does more now: {names}."
+        ));
+    }
+    if !found.without_room.is_empty() {
+        let names: Vec<String> = found.without_room.iter().map(|at| files[*at].label()).collect();
+        let names = listed(&names, 2 * MOST_NAMED);
+        all.push(format!(
+            "To have {headroom} to spare these would have to grow, and such an instance has no room for that: {names}."
+        ));
     }
     if !found.enlarged.is_empty() {
         let grown = found.enlarged.iter().flat_map(|one| &one.files);
@@ -155,7 +172,14 @@ pub fn unknown(found: &Found, files: &[DatabaseFile]) -> Vec<String> {
     let without_log = of(&|need| need.log_gb <= 0.0);
     let is_unused = |file: &&DatabaseFile| file.kind == FileKind::Data && file.used_gb.is_none();
     let unused = of(&|need| own(&need.database).iter().any(is_unused));
+    let held = of(&|need| need.is_log_held);
     let mut all = Vec::new();
+    if !held.is_empty() {
+        let names = listed(&held, MOST_NAMED);
+        all.push(format!(
+            "No larger log of {names} does more now: the layout leaves it as it is, and what it uses counts as nothing."
+        ));
+    }
     if !idle.is_empty() {
         let names = listed(&idle, MOST_NAMED);
         all.push(format!("As it is, as the list does not say what it does: {names}."));
