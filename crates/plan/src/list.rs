@@ -48,10 +48,6 @@ const SCRIPT: [&str; 11] = [
     NEAR[1],
 ];
 
-/// Endings of paths whose content is known.
-const ENDINGS: [(&str, FileKind); 4] =
-    [("mdf", FileKind::Data), ("ndf", FileKind::Data), ("ldf", FileKind::Log), ("xtp", FileKind::Container)];
-
 /// A list of files, and what is to be known of how it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct List {
@@ -227,12 +223,10 @@ impl Row<'_> {
     fn kind(&self) -> Result<(FileKind, bool), ListError> {
         let [.., kind, _] = self.columns.needed;
         if kind.is_none() {
-            let path = self.text(self.columns.path).to_ascii_lowercase();
-            let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
-            let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+            let known = FileKind::of_path(self.text(self.columns.path));
             let is_log = || self.text(self.columns.needed[1]).to_ascii_lowercase().contains("log");
             let guess = || if is_log() { FileKind::Log } else { FileKind::Data };
-            return Ok(known.map_or_else(|| (guess(), true), |(_, kind)| (*kind, false)));
+            return Ok(known.map_or_else(|| (guess(), true), |kind| (kind, false)));
         }
         match self.text(kind).to_ascii_lowercase().as_str() {
             "data" | "rows" => Ok((FileKind::Data, false)),

@@ -103,9 +103,11 @@ fn log_governor(case: &Case<'_>) -> Option<Advice> {
 
 /// The logs that are to grow before data files of their databases.
 fn log_first(case: &Case<'_>, grown: &[Advice]) -> Option<Advice> {
+    // What has no room comes before nothing.
     let is_to_grow = |at: usize, kind: FileKind| {
         let is_one = |advice: &Advice| {
-            matches!(advice.finding, Finding::Grow { .. } | Finding::Add { .. }) && advice.files.contains(&at)
+            matches!(advice.finding, Finding::Grow { fits: true, .. } | Finding::Add { .. })
+                && advice.files.contains(&at)
         };
         case.files[at].kind == kind && grown.iter().any(is_one)
     };

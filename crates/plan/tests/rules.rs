@@ -290,6 +290,15 @@ fn where_more_fits_is_named() {
     assert_eq!(fits(&eight), (1026.0, false), "the smallest with as much");
     assert_eq!(short(&of(4, 2000.0))[0], (Some(8), 8192.0));
     assert_eq!(fits(&of(8, 7000.0)), (1026.0, true));
+    // What has no room comes before nothing: of 92 GB that are free the log wants 110.
+    let full = DatabaseFile { database: "big".to_owned(), ..data("full", 7980.0, 10.0) };
+    let files = [full, data("a", 100.0, 495.0), log(20.0, 460.0)];
+    let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
+    let storage = Storage::on(Catalog::builtin().unwrap(), wishes).unwrap();
+    let found = advise(&files, &storage, &limits(&files, &storage), &Observed::default());
+    let rules: Vec<&str> = found.iter().map(|one| one.rule.id).collect();
+    assert_eq!(rules, ["space-short", "file-at-limit", "file-at-limit"]);
+    assert_eq!(found[0].files, [1]);
 }
 
 #[test]

@@ -311,7 +311,7 @@ fn what_a_size_does_not_help_is_asked_for_nowhere() {
     let commits = "wait_type,wait_time_ms\nWRITELOG,500\nPAGEIOLATCH_SH,100\n";
     std::fs::write(scene.path("governor.csv"), governor).unwrap();
     std::fs::write(scene.path("commits.csv"), commits).unwrap();
-    let cases: [(&str, &str, &[&str], &[&str]); 13] = [
+    let cases: [(&str, &str, &[&str], &[&str]); 17] = [
         (
             busy,
             "--vcores 8 --cpu 95% --layouts",
@@ -363,6 +363,10 @@ fn what_a_size_does_not_help_is_asked_for_nowhere() {
             &["N'd'"],
         ),
         ("master,m,data,1,495,9,\nx,d,data,9,9,9,\n", "--layouts", &["m uses 99.0 %", "N'm', SIZE = 130GB"], &[]),
+        ("x,d,data,100,449,9,5\n", "", &["is open: less than 25 % is to spare at x.d"], &["bring nothing"]),
+        ("x,d,data,100,100,9,60\n", "", &["is open: reads or writes take longer"], &["bring nothing"]),
+        ("x,d,data,100,100,9,5\n", "", &["Larger files would bring nothing"], &["is open"]),
+        ("x,d,data,5000,40,9,\n", "--date 2018-12-18 --layouts", &["though rates or limits"], &["more to spare: x"]),
         ("x,d,data,5000,7400,9,\n", "", &["each data file of 1,026 GB or more has 7,500 IOPS"], &["5,000 GB has"]),
         (
             "x,d,data,10,450,9,\nx,m,container,1,450,9,\ntempdb,t,data,9,,,\n",

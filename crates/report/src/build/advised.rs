@@ -197,7 +197,7 @@ fn has_more(one: &Elsewhere) -> String {
 fn held(why: Hindrance, named: &str) -> String {
     match why {
         Hindrance::LogRate { limit_mb_per_s } => format!(
-            "As far as {named} wrote what was seen, it grows as fast as a log may, {}: a larger file changes nothing of that.",
+            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that.",
             quantity(limit_mb_per_s, "MB/s")
         ),
         Hindrance::Container => {
@@ -246,7 +246,7 @@ fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&s
                 }
                 Some(_) => "fewer and larger commits help".to_owned(),
                 None => format!(
-                    "most is done by {named}. Fewer and larger commits help; whether a larger file does the list says once it has write_ms"
+                    "look at {named} first. Fewer and larger commits help; whether a larger file does, write_ms in the list would say"
                 ),
             };
             format!("Sessions wait for the log, in {percent} of their waits{}: {next}.", takes("a write"))

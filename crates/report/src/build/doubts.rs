@@ -1,7 +1,7 @@
 //! What a plan does not know of files that stand at no limit: unknown is not nothing.
 
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
-use plimsoll_plan::rules::used;
+use plimsoll_plan::rules::{NORMAL_MS, used};
 use plimsoll_plan::{DatabaseFile, FileKind};
 
 use super::of_plan::{MOST_NAMED, Plan};
@@ -39,7 +39,15 @@ fn doubts(plan: &Plan<'_>) -> Vec<String> {
     });
     let counted = named(&|at| is_contradiction(plan, at));
     let governed = named(&|at| log_of_database(plan, &plan.files[at]).is_some_and(|percent| percent <= MOST_PERCENT));
+    let percent = |at: usize| used(&plan.files[at], &plan.limits.files[at]).map(|(percent, _)| percent);
+    let near = named(&|at| percent(at).is_some_and(|percent| percent * (1.0 + SPARE_PERCENT / 100.0) > 100.0));
+    let slow = named(&|at| {
+        let file = &plan.files[at];
+        file.read_ms.into_iter().chain(file.write_ms).any(|ms| ms > NORMAL_MS)
+    });
     let all = [
+        ("less than 25 % is to spare at", near),
+        ("reads or writes take longer than unthrottled at", slow),
         ("rates or limits are not known of", unknown),
         ("intervals at a limit were counted of", counted),
         ("the size may hold the rate of the log of", governed),
@@ -47,6 +55,9 @@ fn doubts(plan: &Plan<'_>) -> Vec<String> {
     let known = all.into_iter().filter(|(_, names)| !names.is_empty());
     known.map(|(text, names)| format!("{text} {}", listed(&names, MOST_NAMED))).collect()
 }
+
+/// What a file has to spare where bursts between two looks are no matter, in percent.
+const SPARE_PERCENT: f64 = 25.0;
 
 /// A log that does more than this of what one may grow by was read, in percent.
 pub const MOST_PERCENT: f64 = 110.0;

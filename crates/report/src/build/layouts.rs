@@ -82,7 +82,12 @@ pub fn in_words(layout: &Layout) -> String {
 pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -> Vec<String> {
     let mut all = Vec::new();
     let headroom = quantity(found.rules.headroom_percent, "%");
-    let known: Vec<&String> = found.as_they_are.iter().filter(|database| !is_idle(database, files)).collect();
+    let known = found.as_they_are.iter().filter(|database| !is_idle(database, files));
+    let (partly, known): (Vec<&String>, Vec<&String>) = known.partition(|one| is_partly_known(one, files, storage));
+    if !partly.is_empty() {
+        let names = listed(&partly, MOST_NAMED);
+        all.push(format!("As it is, though rates or limits of some of its files are not known: {names}."));
+    }
     if !known.is_empty() {
         all.push(format!("As it is, with {headroom} and more to spare: {}.", listed(&known, MOST_NAMED)));
     }
@@ -158,6 +163,17 @@ fn sentence(found: &Found, storage: &Storage<'_>) -> String {
 fn is_idle(database: &str, files: &[DatabaseFile]) -> bool {
     let mut own = files.iter().filter(|file| file.database.eq_ignore_ascii_case(database));
     own.all(|file| file.iops.is_none() && file.mb_per_s.is_none())
+}
+
+/// Whether nobody knows of a file of a database how much of its limits it uses.
+fn is_partly_known(database: &str, files: &[DatabaseFile], storage: &Storage<'_>) -> bool {
+    let is_unknown = |file: &DatabaseFile| {
+        let has_limits = storage.step(file.size_gb).is_some_and(|step| step.iops.is_some() && step.mb_per_s.is_some());
+        !has_limits || (file.iops.is_none() && file.mb_per_s.is_none())
+    };
+    let of_database =
+        |file: &&DatabaseFile| file.database.eq_ignore_ascii_case(database) && file.kind != FileKind::Container;
+    files.iter().filter(of_database).any(is_unknown)
 }
 
 /// What layouts could not be made for, and what they take for granted.
