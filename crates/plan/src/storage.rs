@@ -188,6 +188,11 @@ impl<'a> Storage<'a> {
         self.wishes.space_gb.or_else(|| self.most_gb())
     }
 
+    /// By how much the space can be raised, in GB.
+    pub fn raise_gb(&self) -> Option<f64> {
+        Some(self.most_gb()? - self.space_gb()?)
+    }
+
     /// What the blobs of all files may take together, in GB.
     pub fn blobs_gb(&self) -> Option<f64> {
         self.tier.blobs_tib.map(|tib| tib * GB_OF_TB)

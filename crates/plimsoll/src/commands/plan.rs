@@ -370,7 +370,7 @@ fn search(
         steps.layout(&need.database, files, layout);
     }
     let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
-    found.statements = steps.text(free_gb);
+    found.statements = steps.text(free_gb, storage.raise_gb());
     Ok(found)
 }
 

@@ -272,7 +272,8 @@ pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f6
         };
         steps.enlarge(&files[*at], *size_gb, &reason);
     }
-    steps.text(free_gb)
+    // What has no room at all is left out already.
+    steps.text(free_gb, None)
 }
 
 /// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.

@@ -136,9 +136,13 @@ fn sentence(found: &Found, storage: &Storage<'_>) -> String {
         );
     }
     if found.chosen.is_none() {
+        let most_gb = storage.most_gb().filter(|most| storage.space_gb().is_some_and(|space| space < *most));
+        let more = most_gb
+            .map(|most| format!(", which can have {}: --space says how much it is to have", quantity(most, "GB")));
         return format!(
-            "Layouts that carry what was seen with {headroom} to spare do not fit together into {} of this instance.",
-            storage.space_gb().map_or_else(|| "the space".to_owned(), |gb| quantity(gb, "GB"))
+            "Layouts that carry what was seen with {headroom} to spare do not fit together into {} of this instance{}.",
+            storage.space_gb().map_or_else(|| "the space".to_owned(), |gb| quantity(gb, "GB")),
+            more.unwrap_or_default()
         );
     }
     let (space, blobs) = found.pairs().fold((0.0, 0.0), |sum, (_, one)| (sum.0 + one.space_gb, sum.1 + one.blob_gb));
