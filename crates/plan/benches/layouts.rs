@@ -26,6 +26,7 @@ fn main() {
             data: [20.0 + 250.0 * part, 1.0 + 10.0 * part],
             log_gb: 2.0 + 10.0 * part,
             log: [10.0 + 150.0 * part, 1.0 + 3.0 * part],
+            is_log_held: false,
         }
     };
     let rules = Rules::default();

@@ -232,13 +232,23 @@ impl Seen {
         Activity {
             database: last.database.as_deref().map(foreign::plain),
             name: foreign::plain(&last.name),
-            kind: Some(if last.kind == FileKind::Log.name() { FileKind::Log } else { FileKind::Data }),
+            kind: Some(kind_of(&last)),
             size_gb: last.size_bytes.map(|bytes| bytes as f64 / GB),
             is_limited: last.limit.is_some(),
             read_ms: sums.read_ms(),
             write_ms: sums.write_ms(),
             ..self.activity
         }
+    }
+}
+
+/// What a server says of a file, and of its folders their path.
+fn kind_of(row: &FileRow) -> FileKind {
+    let by_path = row.path.as_deref().and_then(FileKind::of_path);
+    match by_path {
+        _ if row.kind == FileKind::Log.name() => FileKind::Log,
+        Some(FileKind::Container) => FileKind::Container,
+        _ => FileKind::Data,
     }
 }
 
@@ -290,6 +300,9 @@ mod tests {
         let rates: Vec<(f64, Option<f64>)> = found.iops.intervals.iter().map(|one| (one.seconds, one.rate)).collect();
         assert_eq!(rates, [(1.0, Some(10.0)), (2.0, None)]);
         assert_eq!(found.iops.coverage_percent().map(f64::round), Some(33.0));
+        let folder = FileRow { path: Some("https://x/a/b.XTP".to_owned()), kind: "data", ..FileRow::default() };
+        assert_eq!(kind_of(&folder), FileKind::Container);
+        assert_eq!(kind_of(&FileRow { kind: "log", ..folder }), FileKind::Log);
         // A file that is dropped while others are there has no more time.
         let mut kept = [look(0, Some(1)), look(1, Some(2)), look(2, Some(3))];
         for look in &mut kept {

@@ -1,8 +1,8 @@
 //! The rules of the advice as data, and what they find: each with what it looks at and where it comes from.
 
 use crate::gain::Brings;
-use crate::limits::Next;
-use crate::storage::{LimitOf, Step};
+use crate::hindrance::Hindrance;
+use crate::storage::{Elsewhere, LimitOf, Step};
 
 /// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
 pub const AT_LIMIT_PERCENT: f64 = 90.0;
@@ -37,7 +37,7 @@ const fn rule(id: &'static str, condition: &'static str, formula: &'static str) 
 }
 
 /// All rules, in the order in which they are to be followed.
-pub const RULES: [Rule; 16] = [
+pub const RULES: [Rule; 17] = [
     own("cpu-first", "CPU is used to 90 % or more", "CPU of the instance: no file, however large, makes it do more"),
     own(
         "other-limits",
@@ -77,12 +77,12 @@ pub const RULES: [Rule; 16] = [
     ),
     rule(
         "log-before-data",
-        "the log and a data file of a database both use 90 % or more of a limit, and a larger log would do more",
+        "the log and a data file of a database are both to grow",
         "used / limit of the file's blob, of both",
     ),
     rule(
         "file-at-limit",
-        "a file uses 90 to 110 % of its IOPS or MB/s, and a larger one would do more",
+        "a file uses 90 to 110 % of its IOPS or MB/s, and a larger one may do more",
         "max(IOPS / limit, MB/s / limit)",
     ),
     rule(
@@ -95,9 +95,14 @@ pub const RULES: [Rule; 16] = [
         "a log file stands at a limit, and no size is known to have enough",
         "a database has one log: Business Critical, or a machine with disks of its own, has other limits",
     ),
+    own(
+        "size-of-no-use",
+        "a log at a limit does 99 % or more of the MB/s that logs may grow by, or the size of a file can't be set",
+        "MB/s of the log / min(log rate of the instance, of a database) from 0.99 to 1.1",
+    ),
     rule(
         "slow-file",
-        "reads or writes of a file take 100 ms or more, and its rates are unknown or below 90 % of its limits",
+        "reads or writes of a file take 100 ms or more (10 where sessions wait for it most), and its rates are unknown or below 90 % of its limits",
         "ms of a read or write >= 100: unthrottled it is 2 to 10",
     ),
     rule(
@@ -141,8 +146,6 @@ pub enum Finding {
         largest_mb_per_s: f64,
         /// MB a second that they may grow by.
         limit_mb_per_s: f64,
-        /// Logs at limits of their own, which bring no more with another size before that.
-        held: Vec<usize>,
     },
     /// Files do more than their limits let them.
     Above {
@@ -168,22 +171,24 @@ pub enum Finding {
         blobs_gb: [Option<f64>; 2],
         /// Files that are to grow.
         wanted: usize,
-        /// The most that an instance with more cores has, in GB.
-        elsewhere_gb: Option<f64>,
+        /// Where all of them fit.
+        elsewhere: Vec<Elsewhere>,
     },
     /// The log of the database goes first.
     LogFirst,
     /// A file is to grow.
     Grow {
-        /// Percent of its limit that it uses.
-        used_percent: f64,
-        /// Of which.
-        of: LimitOf,
+        /// Percent of its limit that it uses, and of which, where that is known.
+        used: Option<(f64, LimitOf)>,
+        /// How long the slower of a read and a write takes, in ms, where that is the reason.
+        slow_ms: Option<f64>,
         /// The size to grow to, in GB.
         size_gb: f64,
         /// What it has then.
         step: Step,
-        /// What that brings.
+        /// Whether such an instance has room for it, after those that come first.
+        fits: bool,
+        /// What that brings, where it is known.
         brings: Option<Brings>,
     },
     /// Another file is to be added.
@@ -192,10 +197,17 @@ pub enum Finding {
         used_percent: f64,
         /// Of which.
         of: LimitOf,
-        /// The size of each, in GB.
+        /// The smallest size of each that has as much, in GB.
         size_gb: f64,
         /// What each has.
         step: Step,
+        /// What has room for one more, where such an instance has none.
+        elsewhere: Option<Vec<Elsewhere>>,
+    },
+    /// A larger file would do no more.
+    NoUse {
+        /// Why.
+        why: Hindrance,
     },
     /// No size helps.
     Elsewhere {
@@ -224,7 +236,7 @@ pub enum Finding {
         /// And now.
         iops_now: f64,
     },
-    /// CPU holds back, and no file.
+    /// CPU holds back, and no file; those at a limit come after it.
     Cpu {
         /// How much of it is used, in percent.
         percent: f64,
@@ -235,13 +247,13 @@ pub enum Finding {
         percent: f64,
         /// How long the slower of a read and a write takes in the files, in ms, of the file that takes longest.
         slowest_ms: Option<f64>,
+        /// Those of the files that are to grow.
+        first: Vec<usize>,
     },
-    /// A file is slower than it would be below its limits.
+    /// A file is slower than it would be below its limits, and no larger size is known to have more.
     Slow {
         /// How long the slower of a read and a write takes, in ms.
         ms: f64,
-        /// What size comes next.
-        next: Option<Next>,
     },
     /// A file can be smaller.
     Shrink {

@@ -2,6 +2,7 @@
 //! with room to spare is the answer: the one that takes the least space while it is made.
 
 use crate::file::{DatabaseFile, FileKind};
+use crate::judgement::Judgement;
 use crate::layout::{Layout, Rules};
 use crate::limits::{FileLimits, Next, of_file};
 use crate::rules::used;
@@ -26,29 +27,41 @@ pub struct Enlarged {
 pub enum Choice {
     /// Nothing: it carries its load with room to spare, or nothing is known of that.
     AsItIs,
+    /// Nothing, as no larger file would do more.
+    NoUse,
     /// Some of its files grow.
     Enlarge(Enlarged),
     /// It gets other files.
     Layout,
 }
 
-/// The way of a database whose layouts are these, the one with the least space first.
+/// The way of a database whose layouts are these, the one with the least space first. What was judged holds here, too: a file that no size
+/// helps keeps its own, and one that is to grow grows.
 pub fn choose(
     database: &str,
-    files: &[DatabaseFile],
+    (files, judged): (&[DatabaseFile], &Judgement),
     front: &[Layout],
     storage: &Storage<'_>,
     rules: &Rules,
 ) -> Choice {
     let is_own = |at: &usize| files[*at].database.eq_ignore_ascii_case(database);
     let own: Vec<usize> = (0..files.len()).filter(is_own).collect();
-    let tight = |at: &usize| !has_room(&files[*at], &of_file(&files[*at], storage), rules);
-    let mut tight: Vec<usize> = own.iter().copied().filter(tight).collect();
+    let is_tight =
+        |at: &usize| !has_room(&files[*at], &of_file(&files[*at], storage), rules) || judged.size_gb(*at).is_some();
+    let (held, mut tight): (Vec<usize>, Vec<usize>) =
+        own.iter().copied().filter(is_tight).partition(|at| judged.held(*at).is_some());
     if tight.is_empty() {
-        return Choice::AsItIs;
+        return if held.is_empty() { Choice::AsItIs } else { Choice::NoUse };
     }
     tight.sort_by_key(|at| files[*at].kind == FileKind::Data);
-    let grown = tight.iter().map(|at| Some((*at, enough_gb(&files[*at], storage, rules)?))).collect::<Option<Vec<_>>>();
+    let size_gb = |at: usize| {
+        let advised_gb = judged.size_gb(at);
+        if has_room(&files[at], &of_file(&files[at], storage), rules) {
+            return advised_gb;
+        }
+        Some(enough_gb(&files[at], storage, rules)?.max(advised_gb.unwrap_or(0.0)))
+    };
+    let grown = tight.iter().map(|at| Some((*at, size_gb(*at)?))).collect::<Option<Vec<_>>>();
     let Some(grown) = grown else { return Choice::Layout };
     let size_gb = |at: &usize| {
         let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
@@ -58,8 +71,10 @@ pub fn choose(
     // A layout is for one filegroup.
     let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
     let are_several = groups().any(|group| Some(group) != groups().next());
+    // And it goes by rates, which do not say why a file is slow.
+    let is_slow = own.iter().any(|at| judged.is_slow(*at));
     let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
-    if !are_several && least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb) {
+    if !are_several && !is_slow && least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb) {
         return Choice::Layout;
     }
     Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })

@@ -53,14 +53,27 @@ pub enum FileKind {
     Data,
     /// The log.
     Log,
+    /// What a server keeps in a folder, as tables in memory. Its size can't be set.
+    Container,
 }
 
+/// Endings of paths whose content is known.
+const ENDINGS: [(&str, FileKind); 4] =
+    [("mdf", FileKind::Data), ("ndf", FileKind::Data), ("ldf", FileKind::Log), ("xtp", FileKind::Container)];
+
 impl FileKind {
+    /// What the ending of a path says; `None` where it says nothing.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let (_, ending) = path.rsplit_once('.')?;
+        ENDINGS.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known)).map(|(_, kind)| *kind)
+    }
+
     /// As lists have it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
             Self::Log => "log",
+            Self::Container => "container",
         }
     }
 }

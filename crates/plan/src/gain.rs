@@ -4,6 +4,9 @@
 use crate::file::DatabaseFile;
 use crate::storage::{LimitOf, Step};
 
+/// Up to here a time is no longer than the least, in percent of it.
+const NO_LONGER_PERCENT: f64 = 101.0;
+
 /// What a file would do with other limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Brings {
@@ -30,8 +33,10 @@ pub fn brings(
         return None;
     }
     let limit = limit.min(seen * most_times.max(1.0));
-    let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(|ms| *ms > 0.0);
     let [least, most] = unthrottled_ms;
+    // A time that is no longer than the least says that the least is less: nothing follows from it.
+    let is_longer = |ms: &f64| 100.0 * ms > NO_LONGER_PERCENT * least;
+    let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(is_longer);
     // As many under way as now make so much at the best time of an operation.
     let rate = now.map_or(limit, |now| (seen * now / least).clamp(seen, limit));
     let ms = now.map(|now| {
@@ -64,6 +69,9 @@ mod tests {
         assert_eq!((few.most_percent, few.ms), (100.0, Some([4.0, 2.0, 4.0])));
         assert_eq!(of(&file(2300.0, None), 2300.0), None);
         assert_eq!(of(&file(0.0, None), 2300.0), None);
+        // What was seen to be faster than the best refutes the best.
+        let fast = of(&file(500.0, Some(1.5)), 2300.0).unwrap();
+        assert_eq!((fast.most_percent.round(), fast.ms), (360.0, None));
         // What no size changes bounds it, too, and so does a longer time at best.
         let capped = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), [2.0, 10.0], 1.5).unwrap();
         assert_eq!(Some(capped.most_percent), Some(50.0));

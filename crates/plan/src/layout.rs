@@ -5,6 +5,7 @@
 //! the other (dynamic programming): of two beginnings the one that needs more space and more blobs is forgotten.
 
 use crate::file::{DatabaseFile, FileKind};
+use crate::judgement::Judgement;
 use crate::storage::{GB_OF_TB, Step, Storage};
 
 /// Which part of the data is left free for it to grow, where it is not known to grow by more.
@@ -42,6 +43,8 @@ pub struct Need {
     pub log_gb: f64,
     /// Reads and writes a second of the log, and MB.
     pub log: [f64; 2],
+    /// Whether no size of the log lets it do more: what it does is then no reason for another.
+    pub is_log_held: bool,
 }
 
 /// Files of a database: equal data files and a log.
@@ -78,24 +81,30 @@ impl Layout {
 }
 
 /// What each database of a list needs, as far as the list says it: of the data what is used, with room to grow, or else the size; of the log
-/// the size that it has. tempdb's files are elsewhere, and the system's databases need no layout.
-pub fn needs(files: &[DatabaseFile]) -> Vec<Need> {
+/// the size that it has, or that is advised. tempdb's files are elsewhere, and the system's databases need no layout.
+pub fn needs(files: &[DatabaseFile], judged: &Judgement) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
-    for file in files.iter().filter(|file| !file.is_of_tempdb() && !file.is_of_system()) {
+    let is_of_user = |file: &DatabaseFile| !file.is_of_tempdb() && !file.is_of_system();
+    for (place, file) in files.iter().enumerate().filter(|(_, file)| is_of_user(file)) {
         let at = all.iter().position(|need| need.database.eq_ignore_ascii_case(&file.database)).unwrap_or_else(|| {
             let database = file.database.clone();
-            all.push(Need { database, data_gb: 0.0, data: [0.0; 2], log_gb: 0.0, log: [0.0; 2] });
+            all.push(Need { database, data_gb: 0.0, data: [0.0; 2], log_gb: 0.0, log: [0.0; 2], is_log_held: false });
             all.len() - 1
         });
         let need = &mut all[at];
         let (gb, rates) = match file.kind {
             FileKind::Data => (&mut need.data_gb, &mut need.data),
-            FileKind::Log => (&mut need.log_gb, &mut need.log),
+            FileKind::Log => {
+                need.is_log_held |= judged.held(place).is_some();
+                (&mut need.log_gb, &mut need.log)
+            }
+            FileKind::Container => continue,
         };
         *gb += match (file.kind, file.used_gb) {
             // Full files grow by steps while others wait.
             (FileKind::Data, Some(used)) => used + (ROOM_PART * used).max(file.growth_gb.unwrap_or(0.0)),
             // How much of a log is used now says little of what it needs.
+            (FileKind::Log, _) => judged.size_gb(place).unwrap_or(file.size_gb),
             _ => file.size_gb,
         };
         rates[0] += file.iops.unwrap_or(0.0);
@@ -146,6 +155,7 @@ fn part(all_gb: f64, count: u32, at: usize, kind: FileKind, storage: &Storage<'_
     let most_tib = match kind {
         FileKind::Data => storage.tier.data_file_tib,
         FileKind::Log => storage.tier.log_file_tib,
+        FileKind::Container => None,
     };
     let fits = size_gb <= step.blob_gb && most_tib.is_none_or(|tib| size_gb <= tib * GB_OF_TB);
     let blob_gb = storage.blob_gb(size_gb).filter(|_| fits)?;
@@ -155,7 +165,7 @@ fn part(all_gb: f64, count: u32, at: usize, kind: FileKind, storage: &Storage<'_
 fn layout(need: &Need, (data, count): (&Part, u32), log: &Part, rules: &Rules) -> Option<Layout> {
     let files = f64::from(count);
     let (used_data, wait_data) = load(busiest(need, count, rules), &data.step)?;
-    let (used_log, wait_log) = load(need.log, &log.step)?;
+    let (used_log, wait_log) = if need.is_log_held { (0.0, 0.0) } else { load(need.log, &log.step)? };
     let (used_percent, wait_ms) = (used_data.max(used_log), wait_data.max(wait_log));
     let has_room = used_percent * (1.0 + rules.headroom_percent / 100.0) <= 100.0 && wait_ms <= rules.most_wait_ms;
     has_room.then(|| Layout {

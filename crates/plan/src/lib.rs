@@ -11,6 +11,8 @@ pub mod choice;
 pub mod demand;
 pub mod file;
 pub mod gain;
+pub mod hindrance;
+pub mod judgement;
 pub mod layout;
 pub mod limits;
 pub mod list;

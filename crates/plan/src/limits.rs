@@ -139,6 +139,7 @@ fn largest_gb(file: &DatabaseFile, storage: &Storage<'_>) -> Option<f64> {
     let by_kind = match file.kind {
         FileKind::Data => storage.tier.data_file_tib,
         FileKind::Log => storage.tier.log_file_tib,
+        FileKind::Container => None,
     };
     let by_blob = storage.steps.last().map(|step| step.blob_gb);
     [by_kind.map(|tib| tib * GB_OF_TB), by_blob].into_iter().flatten().reduce(f64::min)

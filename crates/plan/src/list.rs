@@ -48,9 +48,6 @@ const SCRIPT: [&str; 11] = [
     NEAR[1],
 ];
 
-/// Endings of paths whose content is known.
-const ENDINGS: [(&str, FileKind); 3] = [("mdf", FileKind::Data), ("ndf", FileKind::Data), ("ldf", FileKind::Log)];
-
 /// A list of files, and what is to be known of how it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct List {
@@ -172,7 +169,9 @@ impl Row<'_> {
         let [database, file, _, size] = self.columns.needed;
         let numbers = |at: usize| self.number(self.columns.optional[at], OPTIONAL[at][0]);
         let size_gb = self.number(size, "size_gb")?.ok_or_else(|| self.wrong("size_gb is empty"))?;
-        if size_gb <= 0.0 {
+        let (kind, is_guess) = self.kind()?;
+        // A folder may have nothing in it.
+        if size_gb <= 0.0 && kind != FileKind::Container {
             return Err(self.wrong(format!("size_gb {size_gb} is not above 0")));
         }
         let used_gb = numbers(0)?;
@@ -183,7 +182,6 @@ impl Row<'_> {
         let [near_iops, near_rate] = near;
         let near = near_iops?.into_iter().chain(near_rate?).reduce(f64::max);
         let [iops_limit, rate_limit] = [0, 1].map(|at| self.number(self.columns.limits[at], LIMITS[at]));
-        let (kind, is_guess) = self.kind()?;
         let file = DatabaseFile {
             said: [iops_limit?, rate_limit?],
             database: self.name(database, "database")?,
@@ -225,17 +223,16 @@ impl Row<'_> {
     fn kind(&self) -> Result<(FileKind, bool), ListError> {
         let [.., kind, _] = self.columns.needed;
         if kind.is_none() {
-            let path = self.text(self.columns.path).to_ascii_lowercase();
-            let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
-            let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+            let known = FileKind::of_path(self.text(self.columns.path));
             let is_log = || self.text(self.columns.needed[1]).to_ascii_lowercase().contains("log");
             let guess = || if is_log() { FileKind::Log } else { FileKind::Data };
-            return Ok(known.map_or_else(|| (guess(), true), |(_, kind)| (*kind, false)));
+            return Ok(known.map_or_else(|| (guess(), true), |kind| (kind, false)));
         }
         match self.text(kind).to_ascii_lowercase().as_str() {
             "data" | "rows" => Ok((FileKind::Data, false)),
             "log" => Ok((FileKind::Log, false)),
-            other => Err(self.wrong(format!("type '{}' is neither data nor log", shown(other)))),
+            "container" | "filestream" => Ok((FileKind::Container, false)),
+            other => Err(self.wrong(format!("type '{}' is neither data, log nor container", shown(other)))),
         }
     }
 
@@ -314,18 +311,23 @@ mod tests {
         assert_eq!(said(&format!("#TYPE x\n{header}\na,f,data,ten\n")), "line 3: size_gb 'ten' is no number");
         let fixed = said("database file type size_gb\n-------- ---- ---- -------\na        f    data     1.5\n");
         assert!(fixed.contains("save the results as CSV"), "{fixed}");
-        assert!(said(&format!("{header}\na,f,data,\"1,5\"\n")).ends_with("the decimal sign is the point"));
+        // Quoted, 1,5 is a number and 1,500 may be two of them.
+        assert_eq!(read(format!("{header}\na,f,data,\"1,5\"\n").as_bytes()).unwrap(), expected);
+        let thousand = said(&format!("{header}\na,f,data,\"1,500\"\n"));
+        assert!(thousand.ends_with("the decimal sign is the point"), "{thousand}");
+        let both = said(&format!("{header}\na,f,data,\"1,5\"\na,g,data,1.5\n"));
+        assert!(both.contains("another decimal sign"), "{both}");
         assert!(said(&format!("{header}\na,f,data,1,5\n")).ends_with("the decimal sign is the point"));
     }
 
     #[test]
     fn what_was_taken_for_granted_is_said() {
         let text = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,Max IOPS\n\
-                    shop,shop,https://x/shop.mdf,1,2\nshop,shop_log,https://x/shop.xyz,1,2\nshop,rest,none,1,2\n";
+                    shop,shop,https://x/shop.mdf,1,2\nshop,shop_log,https://x/shop.xyz,1,2\nshop,rest,none,1,2\nshop,mem,https://x/a.xtp,0,2\n";
         let list = read(text.as_bytes()).unwrap();
         assert_eq!(
             list.files.iter().map(|file| file.kind).collect::<Vec<_>>(),
-            [FileKind::Data, FileKind::Log, FileKind::Data]
+            [FileKind::Data, FileKind::Log, FileKind::Data, FileKind::Container]
         );
         assert_eq!(list.files[0].iops, Some(2.0));
         let [endings, rates] = list.remarks.as_slice() else { panic!("{:?}", list.remarks) };
@@ -349,7 +351,7 @@ mod tests {
         assert_eq!(row("shop,b,data,,,"), "line 3: size_gb is empty");
         assert_eq!(row("shop,b,data,ten,,"), "line 3: size_gb 'ten' is no number");
         assert_eq!(row("shop,b,data,1,2,"), "line 3: used_gb 2 is above size_gb 1");
-        assert_eq!(row("shop,b,index,1,,"), "line 3: type 'index' is neither data nor log");
+        assert_eq!(row("shop,b,index,1,,"), "line 3: type 'index' is neither data, log nor container");
         assert_eq!(row(",b,data,1,,"), "line 3: database is empty");
         assert_eq!(row("SHOP,A,log,1,,"), "line 3: file 'A' of 'SHOP' is listed twice");
         assert!(row("shop,b,data,1,5,5,,").starts_with("line 3: it has 8 values, and the header 6"));

@@ -2,14 +2,16 @@
 
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, RULES, of};
 use crate::file::{DatabaseFile, FileKind};
+use crate::judgement::{self, Judgement};
 use crate::limits::Limits;
 use crate::storage::Storage;
 
 mod case;
 mod diagnosis;
 mod growth;
+mod held;
 mod sizes;
-mod space;
+pub mod space;
 
 use case::Case;
 pub use case::used;
@@ -17,27 +19,63 @@ pub use diagnosis::{NORMAL_MS, Observed, THROTTLED_MS, WaitShares};
 
 /// What to change, in the order in which it is to be done.
 pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Vec<Advice> {
+    judge(files, storage, limits, observed).advice
+}
+
+/// Judges files.
+pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Judgement {
     let percent = |at: usize| used(&files[at], &limits.files[at]).map_or(0.0, |(percent, _)| percent);
     let at_limit = (0..files.len()).filter(|at| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&percent(*at))).collect();
     let waits_for_governor = observed.waits.is_some_and(|waits| diagnosis::is_governed(&waits));
-    let mut case = Case { files, storage, limits, at_limit, waits_for_governor };
-    case.in_order();
-    let grown: Vec<Advice> = case.at_limit.iter().filter_map(|at| growth::grow(*at, &case)).collect();
+    let is_cpu_busy = observed.cpu_percent.is_some_and(|percent| percent >= AT_LIMIT_PERCENT);
+    let mut case = Case { files, storage, limits, at_limit, waits_for_governor, is_cpu_busy };
+    case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);
+    let slow = diagnosis::slow(&case, &all);
+    let wanted: Vec<usize> = case.at_limit.iter().copied().chain(slow.iter().map(|(at, _)| *at)).collect();
+    let grow = |at: usize| match slow.iter().find(|(slow, _)| *slow == at) {
+        Some((_, ms)) => growth::slow(at, *ms, &case),
+        None => growth::grow(at, &case),
+    };
+    let mut grown: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
+    let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
+    let fit = space::fit(files, limits, storage, &sizes);
+    for one in &mut grown {
+        let at = one.files.first().copied();
+        match &mut one.finding {
+            Finding::Grow { fits, .. } => *fits = at.is_some_and(|at| fit.first.contains(&at)),
+            Finding::Add { size_gb, elsewhere, .. } => {
+                let all_gb = fit.files_gb + *size_gb;
+                let blobs_gb = fit.blobs_gb + storage.blob_gb(*size_gb).unwrap_or(0.0);
+                *elsewhere = (*size_gb > fit.left_gb).then(|| storage.elsewhere(all_gb, blobs_gb));
+            }
+            _ => {}
+        }
+    }
+    for one in &mut all {
+        if let Finding::Waits { first, .. } = &mut one.finding {
+            *first = one.files.iter().copied().filter(|at| sizes.iter().any(|(grown, _)| grown == at)).collect();
+        }
+    }
     all.extend(above(&case));
     all.extend(log_governor(&case));
-    all.extend(space::short(&case, &grown));
+    all.extend(space::short(&fit, storage, &grown));
+    all.extend(held::told(&case));
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {
         let serves = grown.iter().any(|one| one.files.iter().any(|at| places.contains(at)));
         let others = sizes::equal(&case, &places).into_iter().chain(sizes::fewer(&case, &places, &grown));
         all.extend(others.map(|one| Advice { is_alternative: serves, ..one }));
     }
-    all.extend(sizes::for_nothing(&case, &grown));
+    all.extend(sizes::for_nothing(&case, fit.files_gb));
     all.extend(grown);
-    let place = |advice: &Advice| RULES.iter().position(|rule| rule.id == advice.rule.id);
+    // Files that are to grow stay in their order, whatever the reason.
+    let place = |advice: &Advice| {
+        let id = if matches!(advice.finding, Finding::Grow { .. }) { "file-at-limit" } else { advice.rule.id };
+        RULES.iter().position(|rule| rule.id == id)
+    };
     all.sort_by_key(place);
-    all
+    Judgement { advice: all, held: (0..files.len()).map(|at| held::held(at, &case)).collect() }
 }
 
 /// Files that do more than their limits let them, those that do most first.
@@ -51,7 +89,7 @@ fn above(case: &Case<'_>) -> Option<Advice> {
 
 fn log_governor(case: &Case<'_>) -> Option<Advice> {
     let limit_mb_per_s = case.storage.tier.log_mb_per_second(case.storage.wishes.vcores)?;
-    let mb_per_s = case.logs_mb_per_s(None);
+    let mb_per_s = case.logs_mb_per_s();
     if 100.0 * mb_per_s < AT_LIMIT_PERCENT * limit_mb_per_s {
         return None;
     }
@@ -60,22 +98,24 @@ fn log_governor(case: &Case<'_>) -> Option<Advice> {
     let mut logs: Vec<usize> = case.logs().filter(|at| 10.0 * rate(at) >= mb_per_s).collect();
     logs.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     let largest_mb_per_s = case.logs().map(|at| rate(&at)).fold(0.0, f64::max);
-    let is_held = |at: &&usize| case.files[**at].kind == FileKind::Log && growth::grow(**at, case).is_none();
-    let held = case.at_limit.iter().filter(is_held).copied().collect();
-    of("log-governor", logs, Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, held })
+    of("log-governor", logs, Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s })
 }
 
 /// The logs that are to grow before data files of their databases.
 fn log_first(case: &Case<'_>, grown: &[Advice]) -> Option<Advice> {
+    // What has no room comes before nothing.
     let is_to_grow = |at: usize, kind: FileKind| {
-        let is_one = |advice: &Advice| advice.rule.id == "file-at-limit" && advice.files.contains(&at);
+        let is_one = |advice: &Advice| {
+            matches!(advice.finding, Finding::Grow { fits: true, .. } | Finding::Add { .. })
+                && advice.files.contains(&at)
+        };
         case.files[at].kind == kind && grown.iter().any(is_one)
     };
-    let has_data = |log: &&usize| {
-        let beside = case.at_limit.iter().filter(|at| case.files[**at].is_beside(&case.files[**log]));
-        beside.into_iter().any(|at| case.files[*at].kind == FileKind::Data)
+    let has_data = |log: &usize| {
+        let is_own = |at: &usize| case.files[*at].is_beside(&case.files[*log]);
+        (0..case.files.len()).filter(is_own).any(|at| is_to_grow(at, FileKind::Data))
     };
-    let logs: Vec<usize> =
-        case.at_limit.iter().filter(|at| is_to_grow(**at, FileKind::Log)).filter(has_data).copied().collect();
+    let order = grown.iter().flat_map(|one| one.files.iter().copied());
+    let logs: Vec<usize> = order.filter(|at| is_to_grow(*at, FileKind::Log)).filter(has_data).collect();
     (!logs.is_empty()).then(|| of("log-before-data", logs, Finding::LogFirst))?
 }

@@ -89,7 +89,13 @@ impl Sheet {
             }
             rows.push(record);
         }
-        Ok(Self { headers, rows, decimal: (delimiter != b',').then(|| Cell::new(None)) })
+        // Where commas part the columns a value with one was quoted: it may be the decimal sign of all numbers.
+        let is_comma = || rows.iter().flatten().any(is_decimal_comma);
+        let decimal = match delimiter {
+            b',' => is_comma().then(|| Cell::new(Some(','))),
+            _ => Some(Cell::new(None)),
+        };
+        Ok(Self { headers, rows, decimal })
     }
 
     /// The place of a column by one of its names, in any case, with or without spaces: `Max IOPS` is `MaxIOPS`.
@@ -132,6 +138,13 @@ impl Sheet {
         };
         plain.parse().map(Some).map_err(|_| format!("'{}' is no number{hint}", shown(text)))
     }
+}
+
+/// Whether a text is a number with a decimal comma, and can be none whose thousands a comma parts: `0,5`, `1320,00`, not `1,500`.
+fn is_decimal_comma(text: &str) -> bool {
+    let Some((whole, part)) = text.split_once(',') else { return false };
+    let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_digits(whole) && is_digits(part) && (part.len() != 3 || whole.len() > 3 || whole.starts_with('0'))
 }
 
 /// The line of a row.

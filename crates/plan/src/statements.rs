@@ -18,14 +18,14 @@ pub struct Steps {
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
     text: String,
-    /// The space that it takes, or gives back, in GB.
+    /// The space that it takes, or that it gives back before rows are moved into anything new, in GB.
     gb: f64,
 }
 
 impl Steps {
     /// Enlarges a file.
     pub fn enlarge(&mut self, file: &DatabaseFile, size_gb: f64, reason: &str) {
-        if file.size_gb < size_gb {
+        if file.size_gb < size_gb && file.kind != FileKind::Container {
             let (database, name) = (bracketed(&file.database), quoted(&file.name));
             let text =
                 format!("-- {reason}\nALTER DATABASE {database} MODIFY FILE (NAME = {name}, SIZE = {size_gb:.0}GB);\n");
@@ -60,48 +60,75 @@ impl Steps {
             );
             self.grows.push(Step { text, gb: size_gb });
         }
+        // Rows can go only where there is room: what is there now, or what is made later.
+        let content_gb = |file: &DatabaseFile| file.used_gb.unwrap_or(file.size_gb);
+        let room_gb: f64 = data[..kept].iter().map(|file| file.size_gb).sum();
+        let holds_all = kept == layout.data_files as usize && room_gb >= data.iter().map(|file| content_gb(file)).sum();
         for file in &data[kept..] {
             let text = format!(
                 "-- {} is one file more than needed: where its filegroup has another, it can be emptied (DBCC SHRINKFILE ... EMPTYFILE) and \
                  removed.\n",
                 in_a_line(&file.label())
             );
-            self.gives.push(Step { text, gb: file.size_gb });
+            self.gives.push(Step { text, gb: if holds_all { file.size_gb } else { 0.0 } });
         }
         for file in data[..kept].iter().filter(|file| file.size_gb > layout.data_gb) {
+            let least_gb = if holds_all { layout.data_gb } else { layout.data_gb.max(content_gb(file)) };
+            let now = match file.size_gb - least_gb {
+                gb if least_gb > layout.data_gb => {
+                    format!("; {:.0} GB of that now, the rest once its rows are spread", gb.floor())
+                }
+                _ => String::new(),
+            };
             let text = format!(
-                "-- {} is larger than needed: {:.0} GB hold its part of the data and have these limits (DBCC SHRINKFILE).\n",
+                "-- {} is larger than needed: {:.0} GB hold its part of the data and have these limits (DBCC SHRINKFILE{now}).\n",
                 in_a_line(&file.label()),
                 layout.data_gb
             );
-            self.gives.push(Step { text, gb: file.size_gb - layout.data_gb });
+            self.gives.push(Step { text, gb: file.size_gb - least_gb });
         }
     }
 
-    /// The statements, where so many GB are free; unknown is no bound.
-    pub fn text(&self, free_gb: Option<f64>) -> String {
+    /// The statements, where so many GB are free, and the space can be raised by so many more; unknown is no bound.
+    pub fn text(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> String {
         let all = |steps: &[Step]| steps.iter().map(|step| step.gb).sum::<f64>();
         let mut text = String::new();
-        let (needed_gb, given_gb) = (all(&self.grows), all(&self.gives));
-        let Some(free_gb) = free_gb.filter(|free| needed_gb > *free) else {
+        // An empty sum is a negative zero.
+        let (needed_gb, given_gb) = (all(&self.grows).max(0.0), all(&self.gives).max(0.0));
+        let Some(free_gb) = free_gb.filter(|free| needed_gb > 0.0 && needed_gb > *free) else {
             self.grows.iter().chain(&self.gives).for_each(|step| text.push_str(&step.text));
             return text;
         };
+        let (first, last): (Vec<&Step>, Vec<&Step>) = self.gives.iter().partition(|step| step.gb > 0.0);
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
             "-- {} GB are free, and the statements take {}.{}",
             free_gb.max(0.0).floor(),
             needed_gb.ceil(),
-            if self.gives.is_empty() { "" } else { " First give space back by hand:" }
+            if first.is_empty() { "" } else { " First give space back by hand:" }
         );
-        self.gives.iter().for_each(|step| text.push_str(&step.text));
-        if given_gb + free_gb < needed_gb {
-            let _ =
-                writeln!(text, "-- Raise the space of the instance by {} GB.", (needed_gb - given_gb - free_gb).ceil());
+        text.extend(first.iter().map(|step| step.text.as_str()));
+        let missing_gb = needed_gb - given_gb - free_gb;
+        let most_gb = more_gb.filter(|more| missing_gb > *more);
+        if let Some(more_gb) = most_gb {
+            let _ = writeln!(
+                text,
+                "-- Old and new files take {} GB more than there are then, and the space can be raised by {}: what has no room is left out. It takes a \
+                 larger instance, or another one that the rows are moved to.",
+                missing_gb.ceil(),
+                more_gb.max(0.0).floor()
+            );
+        } else if missing_gb > 0.0 {
+            let _ = writeln!(text, "-- Raise the space of the instance by {} GB or more.", missing_gb.ceil());
         }
         let mut left_gb = free_gb;
+        let mut can_have_gb = most_gb.map_or(f64::INFINITY, |more| free_gb + given_gb + more);
         for step in &self.grows {
+            can_have_gb -= step.gb;
+            if can_have_gb < 0.0 {
+                return text;
+            }
             if left_gb >= 0.0 && step.gb > left_gb {
                 text.push_str("-- From here on only once there is that space.\n");
                 left_gb = -1.0;
@@ -109,6 +136,7 @@ impl Steps {
             left_gb -= step.gb;
             text.push_str(&step.text);
         }
+        text.extend(last.iter().map(|step| step.text.as_str()));
         text
     }
 }
@@ -138,7 +166,7 @@ mod tests {
     fn statements(files: &[DatabaseFile], layout: &Layout, free_gb: Option<f64>) -> String {
         let mut steps = Steps::default();
         steps.layout("SHOP]", files, layout);
-        steps.text(free_gb)
+        steps.text(free_gb, None)
     }
 
     fn layout(data_files: u32, data_gb: f64, log_gb: f64) -> Layout {
@@ -179,8 +207,9 @@ mod tests {
     /// No statement is printed as one that runs where the space that is free is too little for it.
     #[test]
     fn what_must_be_given_back_first_comes_first() {
-        let files =
-            [file("a", FileKind::Data, 600.0), file("b", FileKind::Data, 600.0), file("l", FileKind::Log, 24.0)];
+        let with =
+            |name: &str, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..file(name, FileKind::Data, 600.0) };
+        let files = [with("a", 100.0), with("b", 100.0), file("l", FileKind::Log, 24.0)];
         let wanted = layout(1, 513.0, 130.0);
         let enough = statements(&files, &wanted, Some(106.0));
         assert!(enough.starts_with("-- The log first"), "{enough}");
@@ -191,7 +220,22 @@ mod tests {
         assert_eq!(lines[3], "-- From here on only once there is that space.");
         assert!(lines.len() == 6 && lines[5].contains("N'l', SIZE = 130GB"), "{text}");
         let short = statements(&files[2..], &wanted, Some(64.0));
-        assert!(short.contains("-- Raise the space of the instance by 555 GB."), "{short}");
+        assert!(short.contains("-- Raise the space of the instance by 555 GB or more."), "{short}");
+        // Rows that are there can't be given back before there is another file for them, and what can't be had is left out.
+        let full = [with("a", 590.0), file("l", FileKind::Log, 24.0)];
+        let mut steps = Steps::default();
+        steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0));
+        let text = |more_gb| steps.text(Some(50.0), Some(more_gb));
+        assert!(text(240.0).contains("-- Raise the space of the instance by 240 GB or more.\n"), "{}", text(240.0));
+        assert!(text(240.0).contains("First give space back by hand:\n-- shop].a is larger"), "{}", text(240.0));
+        assert_eq!((changes(&text(240.0)).len(), changes(&text(239.0)).len()), (1, 0));
+        assert!(
+            text(239.0).contains("take 240 GB more than there are then, and the space can be raised by 239"),
+            "{}",
+            text(239.0)
+        );
+        // Files that are too large ask for no space by themselves.
+        assert_eq!(Steps::default().text(Some(-2880.0), None), "");
         // What fits goes before.
         let two = [file("l", FileKind::Log, 24.0), file("a", FileKind::Data, 500.0)];
         let text = statements(&two, &wanted, Some(110.0));

@@ -51,6 +51,17 @@ pub struct Step {
     pub mb_per_s: Option<f64>,
 }
 
+/// Where more fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elsewhere {
+    /// The tier.
+    pub title: String,
+    /// From how many virtual cores on, where it is the same tier.
+    pub vcores: Option<u32>,
+    /// The most that all files may take there, in GB.
+    pub most_gb: f64,
+}
+
 /// A limit of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitOf {
@@ -131,6 +142,25 @@ impl<'a> Storage<'a> {
         Ok(storage)
     }
 
+    /// Where files and blobs of so many GB fit that are too much here: this tier with more virtual cores, and other tiers of the day.
+    pub fn elsewhere(&self, files_gb: f64, blobs_gb: f64) -> Vec<Elsewhere> {
+        let mut all = Vec::new();
+        for tier in &self.instance.tiers {
+            let holds = |gb: f64| gb >= files_gb && tier.blobs_tib.is_none_or(|tib| tib * GB_OF_TB >= blobs_gb);
+            let title = tier.title.clone();
+            if tier.name == TIER {
+                let all_cores =
+                    tier.space.iter().flat_map(|space| space.vcores.iter().map(|cores| (*cores, space.tib)));
+                let enough = all_cores.map(|(cores, tib)| (cores, tib * GB_OF_TB)).filter(|(_, gb)| holds(*gb));
+                let least = enough.min_by_key(|(cores, _)| *cores);
+                all.extend(least.map(|(cores, most_gb)| Elsewhere { title, vcores: Some(cores), most_gb }));
+            } else if let Some(most_gb) = tier.space_tib(None).map(|tib| tib * GB_OF_TB).filter(|gb| holds(*gb)) {
+                all.push(Elsewhere { title, vcores: None, most_gb });
+            }
+        }
+        all
+    }
+
     fn check(&self) -> Result<(), StorageError> {
         let Wishes { vcores, space_gb, .. } = self.wishes;
         let (title, day) = (self.tier.title.clone(), self.instance.as_of.to_string());
@@ -156,6 +186,11 @@ impl<'a> Storage<'a> {
     /// The space that all files have, in GB: what was given, or the most.
     pub fn space_gb(&self) -> Option<f64> {
         self.wishes.space_gb.or_else(|| self.most_gb())
+    }
+
+    /// By how much the space can be raised, in GB.
+    pub fn raise_gb(&self) -> Option<f64> {
+        Some(self.most_gb()? - self.space_gb()?)
     }
 
     /// What the blobs of all files may take together, in GB.

@@ -40,7 +40,13 @@ pub fn trial(need: &Need, layout: &Layout, storage: &Storage<'_>, rules: &Rules,
     };
     Trial {
         data_ms: over(seeds().map(|seed| data_ms(need, layout, storage, rules, seed)).collect()),
-        log_ms: over(seeds().map(|seed| file_ms(need.log, &layout.log_step, storage, seed)).collect()),
+        // What holds such a log is not in the model.
+        log_ms: over(
+            seeds()
+                .filter(|_| !need.is_log_held)
+                .map(|seed| file_ms(need.log, &layout.log_step, storage, seed))
+                .collect(),
+        ),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use plimsoll_catalog::{Catalog, Date};
 use plimsoll_plan::choice::{Choice, choose};
+use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::layout::{Rules, front, needs};
 use plimsoll_plan::{DatabaseFile, FileKind, Storage, Wishes};
 
@@ -15,8 +16,8 @@ fn of(files: &[DatabaseFile]) -> Choice {
     let day = Some(Date { year: 2018, month: 12, day: 18 });
     let storage = Storage::on(Catalog::builtin().unwrap(), Wishes { day, ..Wishes::default() }).unwrap();
     let rules = Rules::default();
-    let need = needs(files).remove(0);
-    choose("SHOP", files, &front(&need, &storage, &rules), &storage, &rules)
+    let need = needs(files, &Judgement::default()).remove(0);
+    choose("SHOP", (files, &Judgement::default()), &front(&need, &storage, &rules), &storage, &rules)
 }
 
 #[test]
@@ -56,7 +57,10 @@ fn larger_files_are_the_way_where_others_take_more() {
 fn needs_have_room_to_grow_and_logs_keep_their_size() {
     let used = |used_gb, growth_gb| DatabaseFile { used_gb, growth_gb, ..file("d", FileKind::Data, 300.0, 1.0) };
     let log = DatabaseFile { used_gb: Some(1.0), ..file("l", FileKind::Log, 40.0, 1.0) };
-    let gb = |data: DatabaseFile| (needs(&[data, log.clone()])[0].data_gb, needs(std::slice::from_ref(&log))[0].log_gb);
+    let judged = Judgement::default();
+    let gb = |data: DatabaseFile| {
+        (needs(&[data, log.clone()], &judged)[0].data_gb, needs(std::slice::from_ref(&log), &judged)[0].log_gb)
+    };
     assert_eq!(gb(used(Some(200.0), None)), (220.0, 40.0));
     assert_eq!(gb(used(Some(200.0), Some(64.0))), (264.0, 40.0));
     assert_eq!(gb(used(None, Some(64.0))), (300.0, 40.0), "the size has its room");

@@ -42,7 +42,8 @@ fn shop(data_ms: f64, log_ms: f64) -> Vec<DatabaseFile> {
 fn sessions_wait_most_for_what_holds_them_back() {
     for part in parts() {
         let slow = 10.1 + 80.0 * part;
-        assert_eq!(ids(&shop(slow, 5.0), &waits(50.0 + 40.0 * part, 5.0, 1.0)), ["waits-for-data"], "{part}");
+        let data = waits(50.0 + 40.0 * part, 5.0, 1.0);
+        assert_eq!(ids(&shop(slow, 5.0), &data), ["waits-for-data", "slow-file"], "{part}");
         assert_eq!(
             ids(&shop(10.0 * part, 5.0), &waits(50.0 + 40.0 * part, 5.0, 1.0)),
             [""; 0],
@@ -76,7 +77,17 @@ fn sessions_wait_most_for_what_holds_them_back() {
     let tempdb = DatabaseFile { database: "tempdb".to_owned(), ..file("t", FileKind::Data, 50.0, 5.0) };
     let found = advice(&[shop(60.0, 5.0), vec![tempdb]].concat(), &waits(70.0, 5.0, 0.0));
     assert_eq!(found[0].files, [0], "tempdb is on another disk");
-    assert_eq!(found[0].finding, Finding::Waits { percent: 70.0, slowest_ms: Some(60.0) });
+    let first = vec![0];
+    assert_eq!(found[0].finding, Finding::Waits { percent: 70.0, slowest_ms: Some(60.0), first });
+    // A log that is named first gets a size, also where its rates do not say why it is slow. Reads of it are no commits.
+    for iops in [None, Some(240.0)] {
+        let log = DatabaseFile { iops, ..file("log", FileKind::Log, 32.0, 32.0) };
+        let found = advice(std::slice::from_ref(&log), &waits(16.0, 80.6, 0.0));
+        let Finding::Grow { size_gb, slow_ms, .. } = found[1].finding else { panic!("{found:?}") };
+        assert_eq!((size_gb, slow_ms), (129.0, Some(32.0)));
+        let read = DatabaseFile { read_ms: Some(32.0), write_ms: Some(4.0), ..log };
+        assert_eq!(ids(&[read], &waits(16.0, 80.6, 0.0)), ["waits-for-log"]);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn storage() -> Storage<'static> {
 }
 
 fn need(data_gb: f64, data: [f64; 2], log_gb: f64, log: [f64; 2]) -> Need {
-    Need { database: "shop".to_owned(), data_gb, data, log_gb, log }
+    Need { database: "shop".to_owned(), data_gb, data, log_gb, log, is_log_held: false }
 }
 
 /// The trap of the least space: without a cap thirty files of 3 GB carry 9,000 IOPS.

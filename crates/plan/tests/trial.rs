@@ -47,6 +47,7 @@ fn needs() -> impl Strategy<Value = Need> {
         data: [iops, iops * kb / 1024.0],
         log_gb,
         log: [log_iops, log_iops * log_kb / 1024.0],
+        is_log_held: false,
     })
 }
 

@@ -13,6 +13,11 @@ pub fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, LimitOf)> 
     iops.into_iter().chain(rate).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
+/// How long the slower of a read and a write takes; a mean of 0 is none that was measured.
+pub fn slower_ms(file: &DatabaseFile) -> Option<f64> {
+    file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(|ms| *ms > 0.0)
+}
+
 /// What the rules look at.
 pub struct Case<'a> {
     pub files: &'a [DatabaseFile],
@@ -22,6 +27,8 @@ pub struct Case<'a> {
     pub at_limit: Vec<usize>,
     /// Whether sessions wait for the governor of the log's rate.
     pub waits_for_governor: bool,
+    /// Whether the CPU is used up, so that no file makes it do more.
+    pub is_cpu_busy: bool,
 }
 
 impl Case<'_> {
@@ -29,28 +36,34 @@ impl Case<'_> {
         used(&self.files[at], &self.limits.files[at]).map_or(0.0, |(percent, _)| percent)
     }
 
-    /// Databases by what their busiest file uses; within one the log first, then by use.
-    pub fn in_order(&mut self) {
+    /// How long an operation takes below its limits: the least is the least that was seen of any file here, if that is less than is published.
+    pub fn least_ms(&self) -> [f64; 2] {
+        let [least, most] = self.storage.unthrottled_ms();
+        let seen = self.files.iter().filter(|file| !file.is_of_tempdb()).filter_map(slower_ms);
+        [seen.fold(least, f64::min), most]
+    }
+
+    /// Databases by what their busiest file of these uses; within one the log first, then by use.
+    pub fn in_order(&self, all: &[usize]) -> Vec<usize> {
         let of_database = |at: usize| {
-            let own = self.at_limit.iter().filter(|other| self.files[**other].is_beside(&self.files[at]));
+            let own = all.iter().filter(|other| self.files[**other].is_beside(&self.files[at]));
             own.map(|other| self.percent(*other)).fold(0.0, f64::max)
         };
         let key = |at: usize| {
             let is_log = self.files[at].kind == FileKind::Log;
             (of_database(at), self.files[at].database.to_lowercase(), is_log, self.percent(at))
         };
-        let mut keyed: Vec<_> = self.at_limit.iter().map(|at| (key(*at), *at)).collect();
+        let mut keyed: Vec<_> = all.iter().map(|at| (key(*at), *at)).collect();
         keyed.sort_by(|(a, _), (b, _)| {
             let by_database = b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1));
             by_database.then(b.2.cmp(&a.2)).then(b.3.total_cmp(&a.3))
         });
-        self.at_limit = keyed.into_iter().map(|(_, at)| at).collect();
+        keyed.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// MB a second of all logs, each at its busiest, without that of one.
-    pub fn logs_mb_per_s(&self, without: Option<usize>) -> f64 {
-        let logs = self.logs().filter(|at| Some(*at) != without);
-        logs.filter_map(|at| self.files[at].mb_per_s).sum()
+    /// MB a second of all logs, each at its busiest.
+    pub fn logs_mb_per_s(&self) -> f64 {
+        self.logs().filter_map(|at| self.files[at].mb_per_s).sum()
     }
 
     pub fn logs(&self) -> impl Iterator<Item = usize> {

@@ -1,6 +1,6 @@
 //! What holds an instance back, by what its sessions wait for, how long reads and writes take, and how busy its CPU is.
 
-use super::case::{Case, used};
+use super::case::{Case, slower_ms, used};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 
@@ -33,25 +33,36 @@ pub struct WaitShares {
     pub governor: f64,
 }
 
-/// What the waits, the times and the CPU say.
+/// What the waits and the CPU say.
 pub(super) fn diagnose(case: &Case<'_>, observed: &Observed) -> Vec<Advice> {
-    let mut all = Vec::new();
-    let busy = observed.cpu_percent.filter(|percent| *percent >= AT_LIMIT_PERCENT);
-    all.extend(busy.and_then(|percent| of("cpu-first", Vec::new(), Finding::Cpu { percent })));
-    all.extend(observed.waits.and_then(|waits| by_waits(case, &waits)));
-    let slow = |at: usize| {
-        let (file, limits) = (&case.files[at], case.limits.files.get(at)?);
-        let ms = slower_ms(file).filter(|ms| *ms >= THROTTLED_MS && limits.step.is_some())?;
-        let is_explained = case.percent(at) >= AT_LIMIT_PERCENT;
-        (!is_explained).then(|| of("slow-file", vec![at], Finding::Slow { ms, next: limits.next.clone() }))?
-    };
-    all.extend((0..case.files.len()).filter_map(slow));
-    all
+    let cpu = observed.cpu_percent.filter(|_| case.is_cpu_busy);
+    let cpu = cpu.and_then(|percent| of("cpu-first", case.at_limit.clone(), Finding::Cpu { percent }));
+    cpu.into_iter().chain(observed.waits.and_then(|waits| by_waits(case, &waits))).collect()
 }
 
-/// How long the slower of a read and a write takes.
-fn slower_ms(file: &DatabaseFile) -> Option<f64> {
-    file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max)
+/// Files whose reads or writes take long, while their rates do not say why, with the time that they take: hundreds of ms, or more than is
+/// normal where sessions wait for them most.
+pub(super) fn slow(case: &Case<'_>, diagnosed: &[Advice]) -> Vec<(usize, f64)> {
+    let is_waited_for = |at: usize| {
+        let waits = diagnosed.iter().filter(|one| matches!(one.finding, Finding::Waits { .. }));
+        waits.flat_map(|one| &one.files).any(|other| *other == at)
+    };
+    let of = |at: usize| {
+        let is_known = case.limits.files[at].step.is_some() && case.percent(at) < AT_LIMIT_PERCENT;
+        let ms = if is_waited_for(at) {
+            waited_ms(&case.files[at]).filter(|ms| *ms > NORMAL_MS)
+        } else {
+            slower_ms(&case.files[at]).filter(|ms| *ms >= THROTTLED_MS)
+        };
+        Some((at, ms.filter(|_| is_known)?))
+    };
+    (0..case.files.len()).filter_map(of).collect()
+}
+
+/// How long what sessions wait for takes: writes of a log, and the slower of reads and writes of data.
+fn waited_ms(file: &DatabaseFile) -> Option<f64> {
+    let by_writes = DatabaseFile { read_ms: None, ..file.clone() };
+    slower_ms(if file.kind == FileKind::Log { &by_writes } else { file })
 }
 
 /// Whether sessions wait most for the governor of the log's rate.
@@ -68,13 +79,15 @@ fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
         return None;
     }
     if is_governed(waits) {
-        return of("log-governor-waits", Vec::new(), Finding::Waits { percent: governor, slowest_ms: None });
+        let logs = case.at_limit.iter().copied().filter(|at| case.files[*at].kind == FileKind::Log).collect();
+        let found = Finding::Waits { percent: governor, slowest_ms: None, first: Vec::new() };
+        return of("log-governor-waits", logs, found);
     }
     let kind = if log > data { FileKind::Log } else { FileKind::Data };
     let all: Vec<usize> =
         (0..case.files.len()).filter(|at| case.files[*at].kind == kind && !case.files[*at].is_of_tempdb()).collect();
-    let slowest_ms = all.iter().filter_map(|at| slower_ms(&case.files[*at])).reduce(f64::max);
-    let found = Finding::Waits { percent: log.max(data), slowest_ms };
+    let slowest_ms = all.iter().filter_map(|at| waited_ms(&case.files[*at])).reduce(f64::max);
+    let found = Finding::Waits { percent: log.max(data), slowest_ms, first: Vec::new() };
     if kind == FileKind::Log {
         return of("waits-for-log", busy(case, &all), found);
     }
@@ -86,7 +99,7 @@ fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
 
 /// Those of the files that do much or take long, or else the busiest; all where nothing is known of them.
 fn busy(case: &Case<'_>, all: &[usize]) -> Vec<usize> {
-    let is_slow = |at: usize| slower_ms(&case.files[at]).is_some_and(|ms| ms > NORMAL_MS);
+    let is_slow = |at: usize| waited_ms(&case.files[at]).is_some_and(|ms| ms > NORMAL_MS);
     let percent = |at: usize| used(&case.files[at], &case.limits.files[at]).map(|(percent, _)| percent);
     let mut busy: Vec<usize> =
         all.iter().copied().filter(|at| is_slow(*at) || case.percent(*at) >= BUSY_PERCENT).collect();

@@ -1,14 +1,12 @@
 //! What a file that stands at a limit needs: a larger size, another file, or other storage.
 
 use super::case::{Case, used};
+use super::held::{held, most_times};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 use crate::gain::brings;
 use crate::limits::{FileLimits, Next, of_file};
 use crate::storage::{Step, Storage};
-
-/// Less than this is no gain, in percent.
-const LEAST_GAIN_PERCENT: f64 = 1.0;
 
 /// The smallest larger size in whole GB with which a file would not stand at a limit, or else the one with the most; and whether that is
 /// enough.
@@ -28,52 +26,40 @@ fn larger(file: &DatabaseFile, limits: &FileLimits, storage: &Storage<'_>) -> Op
     best
 }
 
-/// How many times what it does a log can do, whatever its size: what other logs leave of the instance's rate, and the rate of a database.
-fn most_times(at: usize, case: &Case<'_>) -> f64 {
-    let file = &case.files[at];
-    if file.kind == FileKind::Data {
-        return f64::INFINITY;
-    }
-    if case.waits_for_governor {
-        return 1.0;
-    }
-    let Some(own) = file.mb_per_s.filter(|rate| *rate > 0.0) else { return f64::INFINITY };
-    let rate = case.storage.tier.log_mb_per_second(case.storage.wishes.vcores);
-    let left = rate.map_or(f64::INFINITY, |rate| rate - case.logs_mb_per_s(Some(at)));
-    let of_database = case.storage.log_of_database_mb_per_s().unwrap_or(f64::INFINITY);
-    left.min(of_database) / own
-}
-
 /// What a file that stands at a limit needs; `None` where nothing would bring more.
 pub fn grow(at: usize, case: &Case<'_>) -> Option<Advice> {
     let (file, limits) = (&case.files[at], &case.limits.files[at]);
     let (used_percent, of_limit) = used(file, limits)?;
-    let most_times = most_times(at, case);
-    if 100.0 * (most_times - 1.0) < LEAST_GAIN_PERCENT {
+    if held(at, case).is_some() {
         return None;
     }
     match larger(file, limits, case.storage) {
         Some((size_gb, step, true)) => {
-            let brings = brings(file, of_limit, &step, case.storage.unthrottled_ms(), most_times);
-            let has_gain = brings.as_ref().is_some_and(|gain| gain.most_percent >= LEAST_GAIN_PERCENT);
-            let finding = Finding::Grow { used_percent, of: of_limit, size_gb, step, brings };
-            has_gain.then(|| of("file-at-limit", vec![at], finding))?
+            let brings = brings(file, of_limit, &step, case.least_ms(), most_times(at, case));
+            let used = Some((used_percent, of_limit));
+            of("file-at-limit", vec![at], Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings })
         }
         // The size with the most is not enough, or it has that already.
         best if file.kind == FileKind::Data => {
-            let (size_gb, step) =
-                best.map_or_else(|| Some((file.size_gb, limits.step.clone()?)), |(size, step, _)| Some((size, step)))?;
-            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, size_gb, step })
+            let step = best.map_or_else(|| limits.step.clone(), |(_, step, _)| Some(step))?;
+            // As much as has these limits: the rows are spread over all.
+            let size_gb = case.storage.begins_gb(&step);
+            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, size_gb, step, elsewhere: None })
         }
         // A database has one log.
         _ => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
     }
 }
 
-/// The sizes that files are to have, in the order of the advice.
-pub fn sizes(grown: &[Advice]) -> impl Iterator<Item = (usize, f64)> {
-    grown.iter().filter_map(|one| match &one.finding {
-        Finding::Grow { size_gb, .. } => Some((*one.files.first()?, *size_gb)),
-        _ => None,
-    })
+/// What a file needs that is slow where its rates don't say why. What a larger one brings is not known then.
+pub fn slow(at: usize, ms: f64, case: &Case<'_>) -> Option<Advice> {
+    let (file, limits) = (&case.files[at], &case.limits.files[at]);
+    let next = limits.next.clone().filter(|_| held(at, case).is_none());
+    let finding = match next {
+        Some(Next { size_gb, step }) => {
+            Finding::Grow { used: used(file, limits), slow_ms: Some(ms), size_gb, step, fits: true, brings: None }
+        }
+        None => Finding::Slow { ms },
+    };
+    of("slow-file", vec![at], finding)
 }

@@ -1,9 +1,9 @@
 //! Sizes and numbers of the data files of a database, and gigabytes that bring nothing.
 
 use super::case::{Case, used};
-use super::{growth, space};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
+use crate::judgement;
 use crate::layout::ROOM_PART;
 
 /// Data files of a database that differ by more than this part are not of one size.
@@ -42,7 +42,7 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
     let (all_gb, iops_seen, rate_seen) =
         (sum(|file| file.size_gb), sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0)));
     let iops_of = |at: &usize| {
-        let size_gb = growth::sizes(grown).find(|(grown, _)| grown == at).map(|(_, size_gb)| size_gb);
+        let size_gb = judgement::sizes(grown).find(|(grown, _)| grown == at).map(|(_, size_gb)| size_gb);
         let step = size_gb.map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb));
         step?.iops
     };
@@ -60,8 +60,7 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
 }
 
 /// Data files that can be smaller and have the same limits, where space is short. Logs keep their size: what they hold now says little.
-pub fn for_nothing(case: &Case<'_>, grown: &[Advice]) -> Vec<Advice> {
-    let (needed_gb, _) = space::needed_gb(case, grown);
+pub fn for_nothing(case: &Case<'_>, needed_gb: f64) -> Vec<Advice> {
     if case.storage.space_gb().is_none_or(|space| needed_gb <= space) {
         return Vec::new();
     }

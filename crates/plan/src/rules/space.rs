@@ -1,54 +1,72 @@
-//! Whether what the advice asks for fits into the space of the instance, and into the blobs that it may have.
+//! Whether what is asked for fits into the space of the instance, and into the blobs that it may have.
 
-use super::case::Case;
-use super::growth;
 use crate::advice::{Advice, Finding, of};
-use crate::storage::GB_OF_TB;
+use crate::file::DatabaseFile;
+use crate::judgement::sizes;
+use crate::limits::Limits;
+use crate::storage::Storage;
 
-/// What all files come to once they are as large as they should be, and their blobs, in GB.
-pub fn needed_gb(case: &Case<'_>, grown: &[Advice]) -> (f64, f64) {
-    growth::sizes(grown).fold((case.limits.file_gb, case.limits.blob_gb), |sum, (at, size_gb)| {
-        let more = more_gb(case, at, size_gb);
-        (sum.0 + more.0, sum.1 + more.1)
-    })
+/// Files of other sizes than they have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// What all files come to, in GB, were each as large as is asked for.
+    pub files_gb: f64,
+    /// And their blobs.
+    pub blobs_gb: f64,
+    /// The files that fit, each before those behind it.
+    pub first: Vec<usize>,
+    /// What is left for more files then, in GB; unknown is no bound.
+    pub left_gb: f64,
 }
 
-/// By how much a file of another size and its blob grow.
-fn more_gb(case: &Case<'_>, at: usize, size_gb: f64) -> (f64, f64) {
-    let blob_now = case.limits.files[at].blob_gb.unwrap_or(0.0);
-    (size_gb - case.files[at].size_gb, case.storage.blob_gb(size_gb).unwrap_or(blob_now) - blob_now)
+impl Fit {
+    /// Whether all do.
+    pub fn is_all(&self, wanted: &[(usize, f64)]) -> bool {
+        self.first.len() == wanted.len()
+    }
 }
 
-/// That the space has to be raised first, or that it can't be: then which files come first.
-pub fn short(case: &Case<'_>, grown: &[Advice]) -> Option<Advice> {
-    let (needed_gb, blobs_gb) = needed_gb(case, grown);
-    let wanted: Vec<(usize, f64)> = growth::sizes(grown).collect();
-    let (space_gb, most_blobs_gb) = (case.storage.space_gb(), case.storage.blobs_gb());
-    let most_gb = case.storage.most_gb().or(space_gb);
-    let is_over = |needed: f64, most: Option<f64>| most.is_some_and(|most| needed > most);
+/// Which of the wanted sizes such an instance can have at most, the first first.
+pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[(usize, f64)]) -> Fit {
+    let more_gb = |(at, size_gb): &(usize, f64)| {
+        let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
+        (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
+    };
+    let now = (limits.file_gb, limits.blob_gb);
+    let (files_gb, blobs_gb) = wanted.iter().map(more_gb).fold(now, |sum, more| (sum.0 + more.0, sum.1 + more.1));
+    let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY);
+    let most_blobs_gb = storage.blobs_gb().unwrap_or(f64::INFINITY);
+    let (mut all_gb, mut all_blobs_gb) = now;
+    let mut first = Vec::new();
+    for one in wanted {
+        let more = more_gb(one);
+        if all_gb + more.0 <= most_gb && all_blobs_gb + more.1 <= most_blobs_gb {
+            (all_gb, all_blobs_gb) = (all_gb + more.0, all_blobs_gb + more.1);
+            first.push(one.0);
+        }
+    }
+    Fit { files_gb, blobs_gb, first, left_gb: most_gb - all_gb }
+}
+
+/// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
+pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice]) -> Option<Advice> {
+    let wanted: Vec<(usize, f64)> = sizes(grown).collect();
     if wanted.is_empty() {
         return None;
     }
-    if !is_over(needed_gb, most_gb) && !is_over(blobs_gb, most_blobs_gb) {
-        let (space_gb, most_gb) = (space_gb.filter(|space| needed_gb > *space)?, most_gb?);
+    let needed_gb = fit.files_gb;
+    let most_gb = storage.most_gb().or(storage.space_gb());
+    if fit.is_all(&wanted) {
+        let (space_gb, most_gb) = (storage.space_gb().filter(|space| needed_gb > *space)?, most_gb?);
         let files = wanted.iter().map(|(at, _)| *at).collect();
         return of("space-first", files, Finding::Space { needed_gb, space_gb, most_gb });
     }
-    let (mut all_gb, mut all_blobs_gb) = (case.limits.file_gb, case.limits.blob_gb);
-    let mut first = Vec::new();
-    for (at, size_gb) in &wanted {
-        let more = more_gb(case, *at, *size_gb);
-        if !is_over(all_gb + more.0, most_gb) && !is_over(all_blobs_gb + more.1, most_blobs_gb) {
-            (all_gb, all_blobs_gb) = (all_gb + more.0, all_blobs_gb + more.1);
-            first.push(*at);
-        }
-    }
-    let elsewhere_gb = case.storage.tier.space_tib(None).map(|tib| tib * GB_OF_TB);
+    let blobs_gb = [Some(fit.blobs_gb), storage.blobs_gb()];
     let finding = Finding::Short {
         files_gb: [Some(needed_gb), most_gb],
-        blobs_gb: [Some(blobs_gb), most_blobs_gb],
+        blobs_gb,
         wanted: wanted.len(),
-        elsewhere_gb: elsewhere_gb.filter(|gb| most_gb.is_some_and(|most| *gb > most)),
+        elsewhere: storage.elsewhere(needed_gb, fit.blobs_gb),
     };
-    of("space-short", first, finding)
+    of("space-short", fit.first.clone(), finding)
 }

@@ -3,6 +3,7 @@
 mod json;
 mod sample;
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
@@ -13,14 +14,15 @@ use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
 use plimsoll_plan::choice::{self, Choice};
+use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
-use plimsoll_plan::limits::limits;
+use plimsoll_plan::limits::{Limits, limits};
 use plimsoll_plan::list::List;
-use plimsoll_plan::rules::{Observed, advise};
+use plimsoll_plan::rules::{Observed, judge, space, used};
 use plimsoll_plan::sources::{self, Disks, Source};
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::trial::{Trial, trial};
-use plimsoll_plan::{Activity, Advice, DatabaseFile, Finding, ListError, Storage, Wishes, waits};
+use plimsoll_plan::{Activity, Advice, DatabaseFile, FileKind, Finding, ListError, Storage, Wishes, waits};
 use plimsoll_report::layouts::Found;
 use plimsoll_report::model::Report;
 use plimsoll_report::planned::{self, Plan};
@@ -89,10 +91,10 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     };
     let (files, activity) = (input.files, input.activity);
     let found = limits(&files, &storage);
-    let mut advised = advise(&files, &storage, &found, &observed);
-    let layouts = options.layouts.then(|| search(&files, &storage, rules)).transpose()?;
+    let mut judged = judge(&files, &storage, &found, &observed);
+    let layouts = options.layouts.then(|| search((&files, &found), &storage, &judged, rules)).transpose()?;
     if let Some(layouts) = &layouts {
-        answered(&mut advised, &files, layouts);
+        answered(&mut judged.advice, &files, layouts);
     }
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;
     let held = pool.as_ref().map(|pool| (pool, against(&files, &activity, (&storage, &found), pool)));
@@ -105,7 +107,7 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         files: &files,
         storage: &storage,
         limits: &found,
-        advised: &advised,
+        advised: &judged.advice,
         layouts: layouts.as_ref(),
         activity: &activity,
         observed: &observed,
@@ -303,13 +305,18 @@ fn rules(options: &PlanMi, headroom_percent: f64) -> Result<Rules, Failure> {
     Ok(Rules { headroom_percent, most_files: options.most_files, most_wait_ms, ..Rules::default() })
 }
 
-/// Layouts that carry what the files were seen to do.
-fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result<Found, Failure> {
+/// Layouts that carry what the files were seen to do, as far as what was judged of them lets them change.
+fn search(
+    (files, limits): (&[DatabaseFile], &Limits),
+    storage: &Storage<'_>,
+    judged: &Judgement,
+    rules: Rules,
+) -> Result<Found, Failure> {
     if !files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some()) {
         return Err(Failure::usage("--layouts: the list does not say what the files do")
             .hint("add columns iops and mb_per_s, those at the busiest time"));
     }
-    let needs = layout::needs(files);
+    let needs = layout::needs(files, judged);
     if needs.len() > MOST_DATABASES {
         return Err(Failure::usage(format!("--layouts: the list has more than {MOST_DATABASES} databases"))
             .hint("an instance has 100 at most: make a list for each"));
@@ -317,8 +324,9 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result
     let mut found = Found { rules, ..Found::default() };
     for need in needs {
         let front = layout::front(&need, storage, &found.rules);
-        match choice::choose(&need.database, files, &front, storage, &found.rules) {
+        match choice::choose(&need.database, (files, judged), &front, storage, &found.rules) {
             Choice::AsItIs => found.as_they_are.push(need.database),
+            Choice::NoUse => found.held.push(need.database),
             Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
             Choice::Layout => {
                 found.needs.push(need);
@@ -326,9 +334,19 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result
             }
         }
     }
+    // Those of the server itself need no layout, and grow where that is advised.
+    let mut seen = BTreeSet::new();
+    for file in files.iter().filter(|file| file.is_of_system() && seen.insert(file.database.to_lowercase())) {
+        if let Choice::Enlarge(one) = choice::choose(&file.database, (files, judged), &[], storage, &found.rules) {
+            found.enlarged.push(one);
+        }
+    }
+    leave_out(&mut found, (files, limits), storage);
     // What has no layout here takes its room all the same.
-    let has_layout =
-        |file: &&DatabaseFile| found.needs.iter().any(|need| need.database.eq_ignore_ascii_case(&file.database));
+    let has_layout = |file: &&DatabaseFile| {
+        let is_own = |need: &Need| need.database.eq_ignore_ascii_case(&file.database);
+        file.kind != FileKind::Container && found.needs.iter().any(is_own)
+    };
     let grown = |at: usize| found.enlarged.iter().flat_map(|one| &one.files).find(|(grown, _)| *grown == at);
     let apart = files.iter().enumerate().filter(|(_, file)| !has_layout(file));
     let (mut apart_gb, mut apart_blobs_gb, mut apart_files) = (0.0, 0.0, 0);
@@ -351,9 +369,25 @@ fn search(files: &[DatabaseFile], storage: &Storage<'_>, rules: Rules) -> Result
     for (need, layout) in found.pairs() {
         steps.layout(&need.database, files, layout);
     }
-    let free_gb = storage.space_gb().map(|space| space - files.iter().map(|file| file.size_gb).sum::<f64>());
-    found.statements = steps.text(free_gb);
+    let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
+    found.statements = steps.text(free_gb, storage.raise_gb());
     Ok(found)
+}
+
+/// Leaves out files that are to grow and have no room to, whatever the space is raised to. Those that use most of their limits come first.
+fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), storage: &Storage<'_>) {
+    let percent = |at: usize| used(&files[at], &limits.files[at]).map_or(0.0, |(percent, _)| percent);
+    let mut wanted: Vec<(usize, f64)> = found.enlarged.iter().flat_map(|one| one.files.iter().copied()).collect();
+    wanted.sort_by(|a, b| percent(b.0).total_cmp(&percent(a.0)));
+    let fit = space::fit(files, limits, storage, &wanted);
+    for one in &mut found.enlarged {
+        let (fits, rest): (Vec<(usize, f64)>, Vec<_>) =
+            one.files.iter().copied().partition(|(at, _)| fit.first.contains(at));
+        one.files = fits;
+        one.space_gb -= rest.iter().map(|(at, size_gb)| size_gb - files[*at].size_gb).sum::<f64>();
+        found.without_room.extend(rest.into_iter().map(|(at, _)| at));
+    }
+    found.enlarged.retain(|one| !one.files.is_empty());
 }
 
 /// Advice that layouts have another answer for is an alternative.

@@ -1,9 +1,10 @@
 //! What each piece of advice says of files, in sentences, and those that are to grow as a table.
 
 use plimsoll_plan::gain::Brings;
+use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::NORMAL_MS;
 use plimsoll_plan::statements::Steps;
-use plimsoll_plan::storage::LimitOf;
+use plimsoll_plan::storage::{Elsewhere, LimitOf};
 use plimsoll_plan::{Advice, DatabaseFile, Finding, Step};
 
 use crate::model::format::{capital, count, listed, quantity};
@@ -28,16 +29,10 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
     };
     let gb = |size: f64| quantity(size, "GB");
     match &one.finding {
-        Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, held } => {
-            let first = one.files.first().map_or("", |at| files[*at].name.as_str());
-            let rates = [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s];
-            let held = if held.is_empty() {
-                String::new()
-            } else {
-                format!(" Before that a larger {} brings nothing.", names(held))
-            };
-            log_rate(first, rates) + &held
+        Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s } => {
+            log_rate(&names(&one.files[..one.files.len().min(1)]), [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s])
         }
+        Finding::NoUse { why } => held(*why, &named()),
         Finding::Above { used_percent, of } => {
             let (who, it) = match one.files.as_slice() {
                 [_] => (stands(*used_percent, *of), "it"),
@@ -55,24 +50,33 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             gb(*space_gb),
             gb(*most_gb)
         ),
-        Finding::Short { files_gb, blobs_gb, wanted, elsewhere_gb } => {
-            short(&named(), one.files.len(), [*files_gb, *blobs_gb], *wanted, *elsewhere_gb)
+        Finding::Short { files_gb, blobs_gb, wanted, elsewhere } => {
+            short(&named(), one.files.len(), [*files_gb, *blobs_gb], *wanted, elsewhere)
         }
         Finding::LogFirst => {
             let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
             let databases = listed(&databases, MOST_NAMED);
             format!("Of {databases} enlarge the log before the data files: where much is written, commits wait for it.")
         }
-        Finding::Grow { used_percent, of, size_gb, step, brings } => {
-            let then = has(step).unwrap_or_default();
+        Finding::Grow { used, slow_ms, size_gb, step, fits, brings } => {
+            let why = match (slow_ms, used) {
+                (Some(ms), _) => slow(&named(), *ms),
+                (None, used) => used.map_or_else(named, |(percent, of)| stands(percent, of)),
+            };
             let brings = brings.as_ref().map(gains).unwrap_or_default();
-            format!("{}: with {} it would have {then}{brings}.", stands(*used_percent, *of), gb(*size_gb))
+            let room = if *fits { "" } else { ". There is no room for that" };
+            format!("{why}: with {} it would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
         }
-        Finding::Add { used_percent, of, size_gb, step } => format!(
-            "{}, and no size is known to have enough: each data file of {} has {}, once the rows are spread over all.",
+        Finding::Add { used_percent, of, size_gb, step, elsewhere } => format!(
+            "{}, and no size is known to have enough: each data file of {} or more has {}, once the rows are spread over all.{}",
             stands(*used_percent, *of),
             gb(*size_gb),
-            has(step).unwrap_or_default()
+            has(step).unwrap_or_default(),
+            elsewhere.as_ref().map_or_else(String::new, |all| {
+                let mut others: Vec<String> = all.iter().map(has_more).collect();
+                others.push("several instances".to_owned());
+                format!(" Such an instance has no room for one more. It takes one of these: {}.", others.join("; "))
+            })
         ),
         Finding::Elsewhere { used_percent, of } => format!(
             "{}, and no size is known to have enough: Business Critical, or a machine with disks of its own, has other limits.",
@@ -94,22 +98,21 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             quantity(*iops, "IOPS"),
             quantity(*iops_now, "IOPS")
         ),
-        Finding::Cpu { percent } => format!(
-            "CPU holds it back, with {} in use: larger files help only once there are more vCores.",
-            quantity(*percent, "%")
-        ),
-        Finding::Waits { percent, slowest_ms } => waits(one, &quantity(*percent, "%"), *slowest_ms, named),
-        Finding::Slow { ms, next } => {
-            let grow = next
-                .as_ref()
-                .and_then(|next| Some(format!(": with {} it would have {}", gb(next.size_gb), has(&next.step)?)));
+        Finding::Cpu { percent } => {
+            let percent = quantity(*percent, "%");
+            let after = if one.files.is_empty() {
+                String::new()
+            } else {
+                format!(" After that it is the turn of {}.", named())
+            };
             format!(
-                "Reads or writes of {} take {}, and unthrottled {NORMAL_MS} ms at most: it probably stands at a limit for parts of the time{}.",
-                named(),
-                quantity(*ms, "ms"),
-                grow.unwrap_or_default()
+                "CPU holds it back, with {percent} in use: larger files help only once there are more vCores.{after}"
             )
         }
+        Finding::Waits { percent, slowest_ms, first } => {
+            waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)])
+        }
+        Finding::Slow { ms } => slow(&named(), *ms) + ".",
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
 }
@@ -119,7 +122,7 @@ fn intervals(file: &DatabaseFile) -> Option<String> {
     let seen = file.at_limit.filter(|seen| seen.intervals > 0)?;
     let of = seen.of.map(|of| format!(" of {of}")).unwrap_or_default();
     let many = if seen.of.unwrap_or(seen.intervals) == 1 { "interval" } else { "intervals" };
-    Some(format!(", in {}{of} {many}", seen.intervals))
+    Some(format!(", and stood at a limit in {}{of} {many}", seen.intervals))
 }
 
 /// How fast the logs grow: each at its busiest, which need not have been at one time.
@@ -127,14 +130,16 @@ fn log_rate(first: &str, [all, largest, limit]: [f64; 3]) -> String {
     let mb = |rate: f64| quantity(rate, "MB/s");
     if largest > 1.1 * limit {
         return format!(
-            "{first} did {}, and the log of the instance may grow by {}: much of it was read, as by backups, or the instance has other vCores.",
+            "{first} did {}, and the logs of the instance may grow by {} together: so part of it was read, as by backups, or the instance has \
+             other vCores.",
             mb(largest),
             mb(limit)
         );
     }
     if all > limit {
         return format!(
-            "Were all logs busiest at once they would grow by up to {}, and the instance lets them {}, whatever the size of log files: {LESS_LOG}.",
+            "The busiest times of all logs come to {}, and the instance lets them grow by {} together, whatever the size of log files. So they \
+             were not at once, or part of it was read. Where it has to be at once: {LESS_LOG}.",
             mb(all),
             mb(limit)
         );
@@ -152,11 +157,11 @@ fn short(
     fit: usize,
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
     wanted: usize,
-    elsewhere_gb: Option<f64>,
+    elsewhere: &[Elsewhere],
 ) -> String {
     let gb = |size: f64| quantity(size, "GB");
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
-    let all = if wanted == 1 { "its enlargement".to_owned() } else { format!("all {wanted} enlargements") };
+    let all = if wanted == 1 { "the enlargement below".to_owned() } else { format!("all {wanted} enlargements") };
     let too_much = match (over(files_gb), over(blobs_gb)) {
         (Some((needed, most)), _) => {
             format!("With {all} files take {}, and such an instance can have {}.", gb(needed), gb(most))
@@ -171,8 +176,43 @@ fn short(
         1 => format!("By use {named} comes first, and no more fits."),
         _ => format!("By use these {fit} come first, and no more fits: {named}."),
     };
-    let cores = elsewhere_gb.map(|most| format!("more vCores (up to {}), ", gb(most))).unwrap_or_default();
-    format!("{too_much} {first} What is left needs {cores}several instances, or Business Critical.")
+    let mut others: Vec<String> = elsewhere.iter().map(has_more).collect();
+    others.push("several instances".to_owned());
+    others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
+    others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
+    let what = if fit == 0 { "It takes" } else { "The rest takes" };
+    format!("{too_much} {first} {what} one of these: {}.", others.join("; "))
+}
+
+/// What has more.
+fn has_more(one: &Elsewhere) -> String {
+    let most = quantity(one.most_gb, "GB");
+    match one.vcores {
+        Some(vcores) => format!("{vcores} vCores or more (from {most} on)"),
+        None => format!("{} (up to {most})", one.title),
+    }
+}
+
+/// That a larger file would do no more.
+fn held(why: Hindrance, named: &str) -> String {
+    match why {
+        Hindrance::LogRate { limit_mb_per_s } => format!(
+            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that.",
+            quantity(limit_mb_per_s, "MB/s")
+        ),
+        Hindrance::Container => {
+            format!("{named} is a container, as of tables in memory: its size can't be set, so none is advised.")
+        }
+        Hindrance::Cpu | Hindrance::Governor => format!("A larger {named} brings nothing now."),
+    }
+}
+
+/// That a file takes longer than its rates say.
+fn slow(named: &str, ms: f64) -> String {
+    format!(
+        "Reads or writes of {named} take {}, and unthrottled {NORMAL_MS} ms at most: it probably stands at a limit for parts of the time",
+        quantity(ms, "ms")
+    )
 }
 
 /// What a larger file brings: an interval, as nobody knows how much more is wanted.
@@ -185,75 +225,86 @@ fn gains(brings: &Brings) -> String {
     rate + &times.unwrap_or_default()
 }
 
-/// What sessions wait for most, and what follows.
-fn waits(one: &Advice, percent: &str, slowest_ms: Option<f64>, named: impl Fn() -> String) -> String {
-    let slow = |what: &str| {
-        slowest_ms.map(|ms| format!(", and {what} there takes {} on average", quantity(ms, "ms"))).unwrap_or_default()
+/// What sessions wait for most, and what follows. Named are the files that do much, and those of them that are to grow.
+fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&str; 2]) -> String {
+    let takes = |what: &str| {
+        slowest_ms.map(|ms| format!(", and {what} there takes up to {}", quantity(ms, "ms"))).unwrap_or_default()
     };
-    match one.rule.id {
-        "log-governor-waits" => format!(
-            "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: {LESS_LOG}; \
-             Business Critical has a higher rate."
-        ),
-        "waits-for-log" => format!(
-            "Sessions wait for the log, in {percent} of their waits{}: {} comes first, and then fewer and larger commits.",
-            slow("a write"),
-            named()
-        ),
+    match rule {
+        "log-governor-waits" => {
+            let held = if named.is_empty() { String::new() } else { format!(" A larger {named} brings nothing now.") };
+            format!(
+                "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: {LESS_LOG}; \
+                 Business Critical has a higher rate.{held}"
+            )
+        }
+        "waits-for-log" => {
+            let next = match slowest_ms {
+                _ if !first.is_empty() => format!("{first} comes first, and then fewer and larger commits"),
+                Some(ms) if ms <= NORMAL_MS => {
+                    "that is normal, so fewer and larger commits help, and no larger file".to_owned()
+                }
+                Some(_) => "fewer and larger commits help".to_owned(),
+                None => format!(
+                    "look at {named} first. Fewer and larger commits help; whether a larger file does, write_ms in the list would say"
+                ),
+            };
+            format!("Sessions wait for the log, in {percent} of their waits{}: {next}.", takes("a write"))
+        }
         _ => format!(
-            "Sessions wait for pages of data files, in {percent} of their waits{}. What holds them back: {}.",
-            slow("a read or write"),
-            named()
+            "Sessions wait for pages of data files, in {percent} of their waits{}. What holds them back: {named}.",
+            takes("a read or write")
         ),
     }
 }
 
-/// The statements that enlarge them, as far as they fit at all. None where CPU holds back.
+/// The statements that enlarge them, as far as they fit at all.
 pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f64>) -> String {
     let mut steps = Steps::default();
-    let short = advised.iter().find(|one| matches!(one.finding, Finding::Short { .. }));
-    if advised.iter().any(|one| matches!(one.finding, Finding::Cpu { .. })) {
-        return String::new();
-    }
     for one in advised.iter().filter(|one| !one.is_alternative) {
-        let (Finding::Grow { size_gb, of, .. }, Some(at)) = (&one.finding, one.files.first()) else { continue };
-        if short.is_none_or(|short| short.files.contains(at)) {
-            steps.enlarge(&files[*at], *size_gb, &format!("It stands at its limit of {}.", of.name()));
-        }
+        let (Finding::Grow { size_gb, used, slow_ms, fits: true, .. }, Some(at)) = (&one.finding, one.files.first())
+        else {
+            continue;
+        };
+        let reason = match (slow_ms, used) {
+            (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
+            _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
+        };
+        steps.enlarge(&files[*at], *size_gb, &reason);
     }
-    steps.text(free_gb)
+    // What has no room at all is left out already.
+    steps.text(free_gb, None)
 }
 
 /// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.
 pub(super) fn table(advised: &[Advice], files: &[DatabaseFile]) -> Option<Table> {
     struct Row<'a> {
         file: &'a DatabaseFile,
-        used_percent: f64,
-        of: LimitOf,
+        used: Option<(f64, LimitOf)>,
         size_gb: f64,
         step: Step,
         most_percent: Option<f64>,
         fits: Option<&'static str>,
     }
-    let short = advised.iter().find(|one| matches!(one.finding, Finding::Short { .. }));
+    let is_out = |one: &Advice| matches!(one.finding, Finding::Grow { fits: false, .. });
+    let are_some_out = advised.iter().any(is_out);
     let row = |one: &Advice| {
-        let Advice { files: places, finding: Finding::Grow { used_percent, of, size_gb, step, brings }, .. } = one
-        else {
+        let Advice { files: places, finding: Finding::Grow { used, size_gb, step, brings, fits, .. }, .. } = one else {
             return None;
         };
         let at = places.first()?;
-        let (used_percent, of, size_gb) = (*used_percent, *of, *size_gb);
+        let (used, size_gb) = (*used, *size_gb);
         let most_percent = brings.map(|brings| brings.most_percent);
-        let fits = short.map(|short| if short.files.contains(at) { "yes" } else { "no" });
-        Some(Row { file: &files[*at], used_percent, of, size_gb, step: step.clone(), most_percent, fits })
+        let fits = are_some_out.then_some(if *fits { "yes" } else { "no" });
+        Some(Row { file: &files[*at], used, size_gb, step: step.clone(), most_percent, fits })
     };
     Table::of(
         advised.iter().filter(|one| !one.is_alternative).filter_map(row),
         &[
             (text("database"), &|row: &Row<'_>| row.file.database.as_str().into()),
             (text("file"), &|row: &Row<'_>| row.file.name.as_str().into()),
-            (number("used", "%"), &|row: &Row<'_>| row.used_percent.into()),
-            (text("of its"), &|row: &Row<'_>| row.of.name().into()),
+            (number("used", "%"), &|row: &Row<'_>| row.used.map(|(percent, _)| percent).into()),
+            (text("of its"), &|row: &Row<'_>| row.used.map(|(_, of)| of.name().to_owned()).into()),
             (number("now", "GB"), &|row: &Row<'_>| row.file.size_gb.into()),
             (number("enlarge to", "GB"), &|row: &Row<'_>| row.size_gb.into()),
             (number("then", "IOPS"), &|row: &Row<'_>| row.step.iops.into()),

@@ -34,6 +34,10 @@ pub struct Found {
     pub trials: Vec<Vec<Trial>>,
     /// Databases that stay as they are.
     pub as_they_are: Vec<String>,
+    /// Databases that stay as they are, as no larger file would do more.
+    pub held: Vec<String>,
+    /// Files that are to grow and have no room to, by their places in the list.
+    pub without_room: Vec<usize>,
     /// Databases of which larger files take the least space.
     pub enlarged: Vec<Enlarged>,
     /// How they were chosen.
@@ -78,9 +82,27 @@ pub fn in_words(layout: &Layout) -> String {
 pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -> Vec<String> {
     let mut all = Vec::new();
     let headroom = quantity(found.rules.headroom_percent, "%");
-    let known: Vec<&String> = found.as_they_are.iter().filter(|database| !is_idle(database, files)).collect();
+    let known = found.as_they_are.iter().filter(|database| !is_idle(database, files));
+    let (partly, known): (Vec<&String>, Vec<&String>) = known.partition(|one| is_partly_known(one, files, storage));
+    if !partly.is_empty() {
+        let names = listed(&partly, MOST_NAMED);
+        all.push(format!("As it is, though rates or limits of some of its files are not known: {names}."));
+    }
     if !known.is_empty() {
         all.push(format!("As it is, with {headroom} and more to spare: {}.", listed(&known, MOST_NAMED)));
+    }
+    if !found.held.is_empty() {
+        let names = listed(&found.held, MOST_NAMED);
+        all.push(format!(
+            "As it is, though with less than {headroom} to spare, as no larger file does more now: {names}."
+        ));
+    }
+    if !found.without_room.is_empty() {
+        let names: Vec<String> = found.without_room.iter().map(|at| files[*at].label()).collect();
+        let names = listed(&names, 2 * MOST_NAMED);
+        all.push(format!(
+            "To have {headroom} to spare these would have to grow, and such an instance has no room for that: {names}."
+        ));
     }
     if !found.enlarged.is_empty() {
         let grown = found.enlarged.iter().flat_map(|one| &one.files);
@@ -114,9 +136,13 @@ fn sentence(found: &Found, storage: &Storage<'_>) -> String {
         );
     }
     if found.chosen.is_none() {
+        let most_gb = storage.most_gb().filter(|most| storage.space_gb().is_some_and(|space| space < *most));
+        let more = most_gb
+            .map(|most| format!(", which can have {}: --space says how much it is to have", quantity(most, "GB")));
         return format!(
-            "Layouts that carry what was seen with {headroom} to spare do not fit together into {} of this instance.",
-            storage.space_gb().map_or_else(|| "the space".to_owned(), |gb| quantity(gb, "GB"))
+            "Layouts that carry what was seen with {headroom} to spare do not fit together into {} of this instance{}.",
+            storage.space_gb().map_or_else(|| "the space".to_owned(), |gb| quantity(gb, "GB")),
+            more.unwrap_or_default()
         );
     }
     let (space, blobs) = found.pairs().fold((0.0, 0.0), |sum, (_, one)| (sum.0 + one.space_gb, sum.1 + one.blob_gb));
@@ -143,6 +169,17 @@ fn is_idle(database: &str, files: &[DatabaseFile]) -> bool {
     own.all(|file| file.iops.is_none() && file.mb_per_s.is_none())
 }
 
+/// Whether nobody knows of a file of a database how much of its limits it uses.
+fn is_partly_known(database: &str, files: &[DatabaseFile], storage: &Storage<'_>) -> bool {
+    let is_unknown = |file: &DatabaseFile| {
+        let has_limits = storage.step(file.size_gb).is_some_and(|step| step.iops.is_some() && step.mb_per_s.is_some());
+        !has_limits || (file.iops.is_none() && file.mb_per_s.is_none())
+    };
+    let of_database =
+        |file: &&DatabaseFile| file.database.eq_ignore_ascii_case(database) && file.kind != FileKind::Container;
+    files.iter().filter(of_database).any(is_unknown)
+}
+
 /// What layouts could not be made for, and what they take for granted.
 pub fn unknown(found: &Found, files: &[DatabaseFile]) -> Vec<String> {
     let own = |database: &str| -> Vec<&DatabaseFile> {
@@ -155,7 +192,14 @@ pub fn unknown(found: &Found, files: &[DatabaseFile]) -> Vec<String> {
     let without_log = of(&|need| need.log_gb <= 0.0);
     let is_unused = |file: &&DatabaseFile| file.kind == FileKind::Data && file.used_gb.is_none();
     let unused = of(&|need| own(&need.database).iter().any(is_unused));
+    let held = of(&|need| need.is_log_held);
     let mut all = Vec::new();
+    if !held.is_empty() {
+        let names = listed(&held, MOST_NAMED);
+        all.push(format!(
+            "No larger log of {names} does more now: the layout leaves it as it is, and what it uses counts as nothing."
+        ));
+    }
     if !idle.is_empty() {
         let names = listed(&idle, MOST_NAMED);
         all.push(format!("As it is, as the list does not say what it does: {names}."));

@@ -8,6 +8,7 @@ mod cells;
 mod comparison;
 mod cpu;
 pub mod disks;
+mod doubts;
 mod evidence;
 mod facts;
 mod families;

@@ -2,10 +2,10 @@
 
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::rules::used;
-use plimsoll_plan::{Activity, Advice, DatabaseFile, FileKind, Storage};
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Storage};
 
-use super::layouts;
 use super::of_plan::{MOST_NAMED, Plan};
+use super::{doubts, layouts};
 use crate::model::format::{listed, quantity};
 
 /// All notes on a plan.
@@ -15,7 +15,7 @@ pub fn all(plan: &Plan<'_>) -> Vec<String> {
     if !files.iter().any(DatabaseFile::is_of_tempdb) {
         all.push("The list has no tempdb, whose files count against the space, too.".to_owned());
     }
-    all.extend(log_of_database(files, storage));
+    all.extend(log_of_database(plan));
     let is_of_several = |one: &Advice| matches!(one.rule.id, "equal-files" | "fewer-files" | "more-files");
     let adds = plan.layouts.is_some_and(|found| found.statements.contains(" ADD FILE "));
     if (adds || advised.iter().any(is_of_several)) && files.iter().all(|file| file.filegroup.is_none()) {
@@ -53,20 +53,21 @@ fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
 }
 
 /// That a database's log has a limit of its own, which nobody published exactly, of logs that come near it.
-fn log_of_database(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<String> {
-    let [rate] = storage.tier.log_rate.as_slice() else { return None };
+fn log_of_database(plan: &Plan<'_>) -> Option<String> {
+    let [rate] = plan.storage.tier.log_rate.as_slice() else { return None };
     let (low, high) = rate.database_low.zip(rate.database_high)?;
     let near = |file: &DatabaseFile| {
-        let is_log = file.kind == FileKind::Log && !file.is_of_tempdb();
-        let seen = file.mb_per_s.filter(|rate| is_log && 100.0 * rate >= AT_LIMIT_PERCENT * low)?;
-        Some(format!("{} did {}", file.label(), quantity(seen, "MB/s")))
+        let of_high = doubts::log_of_database(plan, file)?;
+        let seen = quantity(file.mb_per_s?, "MB/s");
+        let what = if of_high > doubts::MOST_PERCENT { "of which part was read" } else { "and may stand at it" };
+        Some(format!("{} did {seen}, {what}", file.label()))
     };
-    let names: Vec<String> = files.iter().filter_map(near).collect();
+    let names: Vec<String> = plan.files.iter().filter_map(near).collect();
     (!names.is_empty()).then(|| {
         format!(
             "The log of one database may grow by {low:.0} to {} by the size of its file; which size has how much is not published. {}.",
             quantity(high, "MB/s"),
-            listed(&names, MOST_NAMED)
+            names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ")
         )
     })
 }

@@ -9,7 +9,7 @@ pub use super::advised::{advice, statements};
 
 use super::of_plan::MOST_NAMED;
 pub use super::of_plan::Plan;
-use super::{advised, against, layouts, notes, plots_files};
+use super::{advised, against, doubts, layouts, notes, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
 use crate::model::{Block, Part, Rank, Report, Table, Tone, number, text};
 
@@ -53,14 +53,19 @@ pub fn report(plan: &Plan<'_>) -> Report {
         );
     }
     if advised.is_empty() {
-        answer.say(Tone::Plain, nothing_to_gain(files, limits));
+        answer.say(Tone::Plain, doubts::nothing_to_gain(plan));
     }
     for sentence in found.iter().flat_map(|found| layouts::sentences(found, files, storage)) {
         answer.say(Tone::Plain, sentence);
     }
     answer.say(Tone::Plain, plan.against.as_ref().and_then(|(pool, against)| against::held(files, pool, against)));
     answer.say(Tone::Plain, log_rate(storage));
-    for sentence in too_large(files, limits).into_iter().chain(other_limits(plan)).chain(uncounted(plan)) {
+    for sentence in too_large(files, limits)
+        .into_iter()
+        .chain(other_limits(plan))
+        .chain(uncounted(plan))
+        .chain(doubts::contradiction(plan))
+    {
         answer.say(Tone::Warning, sentence);
     }
     for sentence in notes::all(plan) {
@@ -206,7 +211,11 @@ fn at_limits(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
     let names = names(|percent| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&percent));
     let all = match known.len() {
         0 => return None,
-        many if many == files.iter().filter(|file| !file.is_of_tempdb()).count() => count(many, "file"),
+        // tempdb's files have no limits of their own.
+        many if many == files.len() => count(many, "file"),
+        many if many == files.iter().filter(|file| !file.is_of_tempdb()).count() => {
+            format!("{} outside tempdb", count(many, "file"))
+        }
         many => format!("{} whose rates are known", count(many, "file")),
     };
     Some(match names.len() {
@@ -272,18 +281,6 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
             quantity(*most_gb, "GB")
         ),
     }
-}
-
-/// That nothing is to be gained: no file comes near a limit. `None` where nobody said what files do.
-fn nothing_to_gain(files: &[DatabaseFile], limits: &Limits) -> Option<String> {
-    let busiest = files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?)));
-    let (file, (percent, of)) = busiest.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
-    Some(format!(
-        "Larger files would bring nothing: {} comes nearest to a limit, with {} of its {}.",
-        file.label(),
-        quantity(percent, "%"),
-        of.name()
-    ))
 }
 
 fn log_rate(storage: &Storage<'_>) -> Option<String> {

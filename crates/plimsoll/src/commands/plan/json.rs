@@ -41,6 +41,8 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
     };
     json!({
         "as_they_are": found.as_they_are,
+        "held": found.held,
+        "without_room": found.without_room.iter().map(|at| files[*at].label()).collect::<Vec<_>>(),
         "enlarged": found.enlarged.iter().map(enlarged).collect::<Vec<_>>(),
         "chosen": found.chosen_rows().map(of).collect::<Vec<_>>(),
         "all": found.rows().map(of).collect::<Vec<_>>(),

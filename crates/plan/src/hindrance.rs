@@ -1,0 +1,17 @@
+//! What keeps a larger file from doing more.
+
+/// Why no size is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Hindrance {
+    /// The CPU is used up.
+    Cpu,
+    /// Sessions wait for the governor of the log's rate.
+    Governor,
+    /// As far as it was written, the log grows as fast as it may.
+    LogRate {
+        /// MB a second.
+        limit_mb_per_s: f64,
+    },
+    /// Its size can't be set.
+    Container,
+}

@@ -1,0 +1,39 @@
+//! What was judged of files, for all that goes by it.
+
+use crate::advice::{Advice, Finding};
+use crate::hindrance::Hindrance;
+
+/// What was judged of files: what to change, and which of them a larger size brings nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Judgement {
+    /// What to change, in the order in which it is to be done.
+    pub advice: Vec<Advice>,
+    /// Why a larger file would do no more, of each.
+    pub(crate) held: Vec<Option<Hindrance>>,
+}
+
+impl Judgement {
+    /// Why a larger file would do no more; `None` where it may.
+    pub fn held(&self, at: usize) -> Option<Hindrance> {
+        self.held.get(at).copied().flatten()
+    }
+
+    /// The size that is advised for a file, in GB.
+    pub fn size_gb(&self, at: usize) -> Option<f64> {
+        sizes(&self.advice).find(|(grown, _)| *grown == at).map(|(_, size_gb)| size_gb)
+    }
+
+    /// Whether a file is to grow because it is slow, which its rates do not say.
+    pub fn is_slow(&self, at: usize) -> bool {
+        let is_so = |one: &Advice| matches!(one.finding, Finding::Grow { slow_ms: Some(_), .. });
+        self.advice.iter().any(|one| is_so(one) && one.files.contains(&at))
+    }
+}
+
+/// The sizes that files are to have, in the order of the advice.
+pub fn sizes(grown: &[Advice]) -> impl Iterator<Item = (usize, f64)> {
+    grown.iter().filter_map(|one| match &one.finding {
+        Finding::Grow { size_gb, .. } => Some((*one.files.first()?, *size_gb)),
+        _ => None,
+    })
+}

@@ -1,0 +1,103 @@
+//! What a plan does not know of files that stand at no limit: unknown is not nothing.
+
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::rules::{NORMAL_MS, used};
+use plimsoll_plan::{DatabaseFile, FileKind};
+
+use super::of_plan::{MOST_NAMED, Plan};
+use crate::model::format::{listed, quantity};
+
+/// Which file comes nearest to a limit, and that larger files bring nothing where nothing speaks against that. `None` where nobody said what
+/// files do.
+pub fn nothing_to_gain(plan: &Plan<'_>) -> Option<String> {
+    let (files, limits) = (plan.files, plan.limits);
+    let busiest = files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?)));
+    let (file, (percent, of)) = busiest.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let nearest = format!("with {} of its {}", quantity(percent, "%"), of.name());
+    let doubts = doubts(plan);
+    Some(if doubts.is_empty() {
+        format!("Larger files would bring nothing: {} comes nearest to a limit, {nearest}.", file.label())
+    } else {
+        format!(
+            "No file is known to stand at a limit; {} comes nearest, {nearest}. Whether larger files bring more is open: {}.",
+            file.label(),
+            doubts.join("; ")
+        )
+    })
+}
+
+/// Why a larger file may bring more all the same.
+fn doubts(plan: &Plan<'_>) -> Vec<String> {
+    let named = |is_so: &dyn Fn(usize) -> bool| {
+        let own = (0..plan.files.len()).filter(|at| !plan.files[*at].is_of_tempdb() && is_so(*at));
+        own.map(|at| plan.files[at].label()).collect::<Vec<_>>()
+    };
+    let unknown = named(&|at| {
+        let (file, step) = (&plan.files[at], &plan.limits.files[at].step);
+        let has_limits = step.as_ref().is_some_and(|step| step.iops.is_some() && step.mb_per_s.is_some());
+        file.iops.is_none() || file.mb_per_s.is_none() || !has_limits
+    });
+    let counted = named(&|at| is_contradiction(plan, at));
+    let governed = named(&|at| log_of_database(plan, &plan.files[at]).is_some_and(|percent| percent <= MOST_PERCENT));
+    let percent = |at: usize| used(&plan.files[at], &plan.limits.files[at]).map(|(percent, _)| percent);
+    let near = named(&|at| percent(at).is_some_and(|percent| percent * (1.0 + SPARE_PERCENT / 100.0) > 100.0));
+    let slow = named(&|at| {
+        let file = &plan.files[at];
+        file.read_ms.into_iter().chain(file.write_ms).any(|ms| ms > NORMAL_MS)
+    });
+    let all = [
+        ("less than 25 % is to spare at", near),
+        ("reads or writes take longer than unthrottled at", slow),
+        ("rates or limits are not known of", unknown),
+        ("intervals at a limit were counted of", counted),
+        ("the size may hold the rate of the log of", governed),
+    ];
+    let known = all.into_iter().filter(|(_, names)| !names.is_empty());
+    known.map(|(text, names)| format!("{text} {}", listed(&names, MOST_NAMED))).collect()
+}
+
+/// What a file has to spare where bursts between two looks are no matter, in percent.
+const SPARE_PERCENT: f64 = 25.0;
+
+/// A log that does more than this of what one may grow by was read, in percent.
+pub const MOST_PERCENT: f64 = 110.0;
+
+/// How much a log does of the most that one of a database may grow by, in percent, where it comes near the least or is above: which size has
+/// how much was not published.
+pub fn log_of_database(plan: &Plan<'_>, file: &DatabaseFile) -> Option<f64> {
+    let [rate] = plan.storage.tier.log_rate.as_slice() else { return None };
+    let (low, high) = rate.database_low.zip(rate.database_high)?;
+    let of_instance = plan.storage.tier.log_mb_per_second(plan.storage.wishes.vcores);
+    // Where all logs together may do less, that binds.
+    let binds = file.kind == FileKind::Log && !file.is_of_tempdb() && of_instance.is_none_or(|rate| rate > low);
+    let seen = file.mb_per_s.filter(|seen| binds && 100.0 * seen >= AT_LIMIT_PERCENT * low)?;
+    Some(100.0 * seen / high)
+}
+
+/// Whether intervals at a limit were counted that the highest rates don't reach, by the limits of whoever counted them.
+fn is_contradiction(plan: &Plan<'_>, at: usize) -> bool {
+    let (file, step) = (&plan.files[at], &plan.limits.files[at].step);
+    let limit = |place: usize, here: Option<f64>| file.said[place].or(here);
+    let of = |seen: Option<f64>, limit: Option<f64>| Some(100.0 * seen? / limit?);
+    let step = step.as_ref();
+    let percents = [
+        of(file.iops, limit(0, step.and_then(|step| step.iops))),
+        of(file.mb_per_s, limit(1, step.and_then(|step| step.mb_per_s))),
+    ];
+    let most = percents.into_iter().collect::<Option<Vec<f64>>>().and_then(|all| all.into_iter().reduce(f64::max));
+    file.at_limit.is_some_and(|seen| seen.intervals > 0) && most.is_some_and(|percent| percent < AT_LIMIT_PERCENT)
+}
+
+/// That counts and rates of a list do not go together.
+pub fn contradiction(plan: &Plan<'_>) -> Option<String> {
+    let names: Vec<String> = (0..plan.files.len())
+        .filter(|at| is_contradiction(plan, *at))
+        .filter_map(|at| Some(format!("{} ({})", plan.files[at].label(), plan.files[at].at_limit?.intervals)))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The list counts intervals at a limit that its highest rates do not reach: {}. One of both is of another time; let the script run again.",
+            listed(&names, MOST_NAMED)
+        )
+    })
+}
