@@ -14,8 +14,8 @@ pub mod terminal;
 
 pub use build::steadiness::{Steadiness, steadiness};
 pub use build::{
-    Comparison, RunSummary, accuracy, against, bound, bound_by, disks, ended, history, in_a_line, layouts,
-    limit_in_a_cell, planned, self_test, simulated, steadiness,
+    Compared, Comparison, Differs, RunSummary, accuracy, against, bound, bound_by, disks, ended, history, in_a_line,
+    layouts, limit_in_a_cell, planned, self_test, simulated, steadiness,
 };
 pub use model::format::plain;
 

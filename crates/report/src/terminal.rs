@@ -4,7 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle};
 use plimsoll_measurement::RunRecord;
 
-use crate::build::{self, Comparison, RunSummary};
+use crate::build::{self, Compared, RunSummary};
 use crate::model::format::{flag_meaning, flag_symbol, heading, marked, number, plain, value};
 use crate::model::{
     Align, Bar, BarChart, Block, Group, Line, Look, Part, Picture, Report, Sentence, Series, Spot, Strip, Table, Tone,
@@ -44,8 +44,8 @@ pub fn side_by_side(records: &[RunRecord], style: Style) -> String {
     report(&build::side_by_side(records), style)
 }
 
-/// Comparisons, each with its ratio, the ratio's interval and what it means.
-pub fn comparison(comparisons: &[Comparison], style: Style) -> String {
+/// Runs against a first one: which is better, what held each back, what differs, and each figure of both.
+pub fn comparison(comparisons: &[Compared<'_>], style: Style) -> String {
     let reports: Vec<String> = build::comparison(comparisons).iter().map(|one| report(one, style)).collect();
     reports.join("\n")
 }
@@ -62,7 +62,8 @@ pub fn report(report: &Report, style: Style) -> String {
     }
     if !style.full && !details.is_empty() {
         let titles: Vec<&str> = details.iter().map(|part| part.title.as_str()).collect();
-        let how = report.run_id.as_ref().map_or_else(String::new, |id| format!(": plimsoll show {id} --full"));
+        let of_run = || report.run_id.as_ref().map(|id| format!("plimsoll show {id} --full"));
+        let how = report.more.clone().or_else(of_run).map_or_else(String::new, |how| format!(": {how}"));
         page.gap();
         page.wrapped("", &format!("More ({}){how}", titles.join(", ")), DIM);
     }

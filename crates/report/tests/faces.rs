@@ -4,7 +4,7 @@ mod samples;
 
 use plimsoll_measurement::{Client, Metric, Phase, Repetition, RunRecord, SampleColumn, SampleGap, Samples, TimedMark};
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_report::{Comparison, RunSummary, csv, html, in_a_line, json_line, markdown};
+use plimsoll_report::{Compared, Comparison, Differs, RunSummary, csv, html, in_a_line, json_line, markdown};
 
 const PLAIN: Style = Style { color: false, width: 100, full: false };
 const FULL: Style = Style { full: true, ..PLAIN };
@@ -44,28 +44,48 @@ fn terminal_shows_each_kind_of_run() {
 fn terminal_lists_and_compares() {
     let list: Vec<RunSummary> = samples::all().iter().map(RunSummary::from).collect();
     insta::assert_snapshot!("terminal_list", terminal::runs(&list, Style { width: 140, ..PLAIN }));
-    let comparison = Comparison {
-        metric: "read_rate".into(),
-        baseline: "lab:azure-sql-db/S1".into(),
-        candidate: "lab:azure-sql-db/S2".into(),
+    let [one, other] = [samples::requests::all().remove(0), samples::requests::all().remove(1)];
+    let figure = |run: &RunRecord| run.result.clone();
+    let rate = Comparison {
+        metric: "request_rate".into(),
+        figures: [figure(&one), figure(&other)],
         ratio: Some(2.19),
         low: Some(2.1),
         high: Some(2.28),
         confidence: 0.95,
         verdict: "better".into(),
         why: None,
-        notes: vec!["baseline: 2 of 3 series never reached a steady state: it flips between two levels".into()],
     };
     let unknown = Comparison {
+        metric: "latency_p99".into(),
+        figures: [None, None],
         ratio: None,
         low: None,
         high: None,
         verdict: "undecided".into(),
         why: Some("single repetitions show no spread; use at least 3 per side".into()),
-        notes: Vec::new(),
-        ..comparison.clone()
+        ..rate.clone()
     };
-    insta::assert_snapshot!("terminal_comparison", terminal::comparison(&[comparison, unknown], PLAIN));
+    let worse = Comparison { metric: "latency_p50".into(), verdict: "worse".into(), ..rate.clone() };
+    let differs = |what: &str, a: Option<&str>, b: &str| Differs {
+        what: what.to_owned(),
+        values: [a.map(str::to_owned), Some(b.to_owned())],
+    };
+    let compared = Compared {
+        baseline: &one,
+        candidate: &other,
+        figures: vec![rate.clone(), worse, unknown.clone()],
+        differences: vec![differs("synchronous_commit", Some("on"), "off"), differs("shared_buffers", None, "1GB")],
+        notes: [vec!["2 of 3 series never reached a steady state: it flips between two levels".into()], Vec::new()],
+    };
+    insta::assert_snapshot!("terminal_comparison", terminal::comparison(std::slice::from_ref(&compared), FULL));
+    let bare = Compared {
+        figures: vec![Comparison { verdict: "equivalent".into(), ..rate }, unknown],
+        differences: Vec::new(),
+        notes: Default::default(),
+        ..compared
+    };
+    insta::assert_snapshot!("terminal_comparison_of_equals", terminal::comparison(&[bare], PLAIN));
     assert_eq!(terminal::runs(&[], PLAIN), "No runs.\n");
 }
 

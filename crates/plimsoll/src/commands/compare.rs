@@ -6,9 +6,10 @@ pub mod predictions;
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
-use plimsoll_measurement::{Basis, RunRecord, exit};
+use plimsoll_measurement::{Basis, Figure, RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
-use plimsoll_report::{Comparison, terminal};
+use plimsoll_report::terminal::{self, Style};
+use plimsoll_report::{Compared, Comparison, Differs};
 
 use self::conditions::{Difference, Weight, differences, known};
 use crate::args::{Compare, FailOn, MOST_REPETITIONS_OF_A_RUN};
@@ -37,7 +38,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     }
     let family = judge_together(&mut pairs);
     for pair in &pairs {
-        pair.warnings(printer.verbose).iter().for_each(|warning| printer.warning(warning));
+        pair.warning().iter().for_each(|warning| printer.warning(warning));
     }
     if options.json {
         for pair in &pairs {
@@ -47,8 +48,9 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         for sentence in pairs.iter().filter_map(|pair| predictions::sentence(pair.base, pair.other)) {
             printer.result(&sentence);
         }
-        let rows: Vec<Comparison> = pairs.iter().flat_map(Pair::for_people).collect();
-        printer.result(&terminal::comparison(&rows, printer.style));
+        let all: Vec<Compared<'_>> = pairs.iter().map(Pair::for_people).collect();
+        let style = Style { full: printer.verbose || printer.style.full, ..printer.style };
+        printer.result(&terminal::comparison(&all, style));
     }
     if pairs.iter().any(|pair| predictions::sentence(pair.base, pair.other).is_some()) {
         predictions::score(&store)?.iter().for_each(|sentence| printer.remark(sentence));
@@ -135,6 +137,8 @@ struct Row {
     /// Why there is no ratio or no verdict.
     note: Option<String>,
     higher_is_better: bool,
+    /// The figure of each side.
+    figures: [Option<Figure>; 2],
     /// One value per repetition, of each side.
     values: [Vec<f64>; 2],
     /// How probable a ratio this far from 1 would be if nothing had changed; absent where nothing is judged.
@@ -176,32 +180,33 @@ impl<'a> Pair<'a> {
         conditions::listed(&self.differences, |weight| weight == Weight::Refuses)
     }
 
-    fn warnings(&self, in_full: bool) -> Vec<String> {
+    fn warning(&self) -> Option<String> {
         let [left, right] = self.names();
-        let refused = self.refusals().map(|list| {
-            format!("{left} and {right} did not measure the same, so their ratios may mean nothing: {list}")
-        });
-        let warned =
-            conditions::summary(&self.differences, in_full).map(|list| format!("{left} and {right} differ in {list}"));
-        refused.into_iter().chain(warned).collect()
+        let list = self.refusals()?;
+        Some(format!("{left} and {right} did not measure the same, so their ratios may mean nothing: {list}"))
     }
 
-    fn for_people(&self) -> Vec<Comparison> {
-        let label = |run: &RunRecord| format!("{} {}", short(&run.run_id), run.target);
-        let comparison = |(at, row): (usize, &Row)| Comparison {
+    fn for_people(&self) -> Compared<'a> {
+        let comparison = |row: &Row| Comparison {
             metric: row.metric.clone(),
-            baseline: label(self.base),
-            candidate: label(self.other),
+            figures: row.figures.clone(),
             ratio: row.outcome.map(|comparison| comparison.ratio),
             low: row.outcome.and_then(|comparison| comparison.low),
             high: row.outcome.and_then(|comparison| comparison.high),
             confidence: DEFAULT_CONFIDENCE,
             verdict: row.verdict.name().to_owned(),
             why: row.why(),
-            // Once is enough: it is about the runs, not about a metric.
-            notes: if at == 0 { self.notes() } else { Vec::new() },
         };
-        self.rows.iter().enumerate().map(comparison).collect()
+        // What the target says of itself is what people change.
+        let of = |weight: Weight| self.differences.iter().filter(move |one| one.weight == weight);
+        let differs = |one: &Difference| Differs { what: one.what.clone(), values: one.values.clone() };
+        Compared {
+            baseline: self.base,
+            candidate: self.other,
+            figures: self.rows.iter().map(comparison).collect(),
+            differences: of(Weight::Setting).chain(of(Weight::Warns)).map(differs).collect(),
+            notes: self.unsteady.clone(),
+        }
     }
 
     fn notes(&self) -> Vec<String> {
@@ -275,6 +280,7 @@ impl Row {
             p_value: judged.and_then(|_| compare::p_value(&a.values, &b.values)),
             p_adjusted: None,
             detectable: None,
+            figures: [a, b].map(Series::figure),
             values: [a, b].map(|series| series.values.clone()),
         }
     }

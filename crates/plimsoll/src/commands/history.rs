@@ -10,7 +10,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_store::{Filter, RunStore, RunSummary};
 use serde_json::json;
 
-use super::compare::conditions::{self, differences, known};
+use super::compare::conditions::{self, Weight, differences, known};
 use super::compare::{is_higher_better, short};
 use super::report::{made_now, write};
 use crate::args::{self, FailOn};
@@ -140,7 +140,11 @@ impl Chosen {
             }
         };
         let shifts = found.iter().flat_map(|found| &found.shifts);
-        let beside = shifts.map(|shift| conditions::summary(&self.beside(shift), true)).collect();
+        let beside = shifts
+            .map(|shift| {
+                conditions::listed(&self.beside(shift), |weight| matches!(weight, Weight::Warns | Weight::Setting))
+            })
+            .collect();
         let left_out = self.left_out.iter().map(|(id, why)| format!("{}: {why}", short(id)));
         History {
             test: self.reference.test.clone(),

@@ -1,17 +1,43 @@
-//! Runs against a baseline: the ratio of each figure, its interval, and what it means.
+//! Runs against a first one: which is better and by how much, what held each back, what differs between them, and each figure of both.
 
-use crate::model::format::{self, confidence, ends, name, plain, signed_percent, title};
-use crate::model::{Part, Rank, Report, Table, Tone, Value, number, text};
+use plimsoll_measurement::{Figure, RequestKind, RunRecord};
+
+use super::requests::{by_kind, percentile_ms};
+use super::words;
+use crate::model::format::{self, confidence, ends, moment, name, plain, title};
+use crate::model::{Bar, BarChart, Cell, Part, Picture, Rank, Report, Table, Tone, Value, number, text};
+
+/// A run against the first one, which is called A.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared<'a> {
+    /// What counts as 1.
+    pub baseline: &'a RunRecord,
+    /// What is held against it.
+    pub candidate: &'a RunRecord,
+    /// The figures that both have, the headline first.
+    pub figures: Vec<Comparison>,
+    /// What differs beside what was measured.
+    pub differences: Vec<Differs>,
+    /// What has to be known of either before a ratio is trusted.
+    pub notes: [Vec<String>; 2],
+}
+
+/// A setting or a condition that differs between two runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Differs {
+    /// Its name.
+    pub what: String,
+    /// Its values in both; absent where it is not known.
+    pub values: [Option<String>; 2],
+}
 
 /// One figure of a run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// What is compared: `read_rate`, ...
     pub metric: String,
-    /// What counts as 1.
-    pub baseline: String,
-    /// What is held against it.
-    pub candidate: String,
+    /// The figure in both; absent where a run has none.
+    pub figures: [Option<Figure>; 2],
     /// Candidate over baseline; absent if either side has no figure.
     pub ratio: Option<f64>,
     /// Lower end of the ratio's interval.
@@ -20,65 +46,220 @@ pub struct Comparison {
     pub high: Option<f64>,
     /// Confidence of the interval, 0.95 for 95 %.
     pub confidence: f64,
-    /// What it means, in a word.
+    /// What it means, in a word: `better`, `worse`, `equivalent` or `undecided`.
     pub verdict: String,
     /// Why there is no verdict, or what would give one.
     pub why: Option<String>,
-    /// What has to be known of the runs before the ratio is trusted.
-    pub notes: Vec<String>,
 }
 
-/// A report for each candidate and its baseline.
-pub fn comparison(all: &[Comparison]) -> Vec<Report> {
-    all.chunk_by(|one, other| (&one.baseline, &one.candidate) == (&other.baseline, &other.candidate))
-        .map(pair)
-        .collect()
+/// More differences than this stand in the table alone.
+const MOST_DIFFERENCES: usize = 6;
+
+/// A kind of request whose time is this many times another is worth a sentence.
+const WORTH_A_SENTENCE: f64 = 1.25;
+
+/// A report for each candidate: the first is B.
+pub fn comparison(all: &[Compared<'_>]) -> Vec<Report> {
+    ('B'..='Z').zip(all).map(|(letter, one)| pair(one, &letter.to_string())).collect()
 }
 
-fn pair(figures: &[Comparison]) -> Report {
-    let first = &figures[0];
-    let mut report = Report::new("Candidate against baseline");
-    report.about =
-        vec![format!("baseline   {}", plain(&first.baseline)), format!("candidate  {}", plain(&first.candidate))];
-    let mut answer = Part::of(Rank::Answer);
-    for one in figures {
-        answer.say(Tone::Headline, sentence(one));
-        answer.say(Tone::Evidence, one.why.clone());
+fn pair(one: &Compared<'_>, b: &str) -> Report {
+    let about = |letter: &str, run: &RunRecord| {
+        format!("{letter}  {}  {}, {}", plain(&run.run_id), moment(&run.started_at), words::target(run))
+    };
+    let mut report = Report::new(format!("{b} against A: {}", plain(&one.baseline.test)));
+    report.about = vec![about("A", one.baseline), about(b, one.candidate)];
+    report.more = Some("--verbose".to_owned());
+    let mut picture = Part::of(Rank::Picture);
+    picture.pictures(one.figures.first().map(|first| bars(one, first, b)));
+    let mut figures = Part::of(Rank::Table);
+    figures.table("", table(one, b));
+    let mut requests = Part::detail("Kinds of requests");
+    requests.table("", kinds(one, b));
+    let mut differs = Part::detail("What differs");
+    let value = |one: &Differs, at: usize| one.values[at].as_deref().map(plain).into();
+    let rows = Table::of(
+        &one.differences,
+        &[
+            (text("What"), &|one| plain(&one.what).into()),
+            (text("A"), &|one| value(one, 0)),
+            (text(b), &|one| value(one, 1)),
+        ],
+    );
+    differs.table("", rows);
+    report.add_all([answer(one, b), picture, figures, requests, differs]);
+    report
+}
+
+fn answer(one: &Compared<'_>, b: &str) -> Part {
+    let mut part = Part::of(Rank::Answer);
+    if let Some(first) = one.figures.first() {
+        part.say(Tone::Headline, sentence(first, b));
     }
-    for note in figures.iter().flat_map(|one| &one.notes) {
-        answer.say(Tone::Warning, note.clone());
+    for verdict in ["better", "worse"] {
+        let others = one.figures.iter().skip(1).filter(|figure| figure.verdict == verdict);
+        let said =
+            others.filter_map(|figure| Some(format!("{} ({} times)", name(&figure.metric), times(figure.ratio?)?)));
+        let said: Vec<String> = said.collect();
+        part.say(Tone::Plain, (!said.is_empty()).then(|| format!("{b} is {verdict} in: {}.", said.join(", "))));
     }
+    part.say(
+        Tone::Plain,
+        match (limit(one.baseline), limit(one.candidate)) {
+            (one, other) if one == other => format!("What held both back: {one}."),
+            (one, other) => format!("What held A back: {one}. What held {b} back: {other}."),
+        },
+    );
+    part.say(Tone::Plain, changed(one, b));
+    part.say(Tone::Plain, slowest(one, b));
+    let mut said: Vec<&str> = Vec::new();
+    for why in one.figures.iter().filter_map(|figure| figure.why.as_deref()) {
+        if !said.contains(&why) {
+            said.push(why);
+            part.say(Tone::Evidence, why.to_owned());
+        }
+    }
+    for (letter, notes) in ["A", b].into_iter().zip(&one.notes) {
+        for note in notes {
+            part.say(Tone::Warning, format!("{letter}: {note}"));
+        }
+    }
+    part
+}
+
+fn times(ratio: f64) -> Option<String> {
+    format::number(ratio).filter(|_| ratio.is_finite())
+}
+
+/// Which is better, and by how much.
+fn sentence(one: &Comparison, b: &str) -> String {
+    let (figure, verdict) = (name(&one.metric), plain(&one.verdict));
+    let begin = match verdict.as_str() {
+        "better" | "worse" => format!("{b} is {verdict}"),
+        "equivalent" => format!("A and {b} are equivalent"),
+        _ => "Which is better is undecided".to_owned(),
+    };
+    let Some((ratio, shown)) = one.ratio.and_then(|ratio| Some((ratio, times(ratio)?))) else {
+        return format!("{begin}: there is no ratio of the {figure}.");
+    };
+    let ends = one.low.zip(one.high).and_then(|(low, high)| ends(ratio, low, high));
+    let interval =
+        ends.map_or_else(|| "no interval".to_owned(), |ends| format!("{} interval {ends}", confidence(one.confidence)));
+    format!("{begin}: the {figure} of {b} is {shown} times that of A ({interval}).")
+}
+
+/// What held a run back, with how far it was used.
+fn limit(run: &RunRecord) -> String {
+    let verdict = &run.verdict;
+    match verdict.limit.as_deref() {
+        None => "not known for want of evidence".to_owned(),
+        Some("none") => "nothing that was watched".to_owned(),
+        limit => {
+            let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));
+            // Names begin with a capital there, and stand in a sentence here.
+            if said.starts_with("CPU") { said } else { said[..1].to_lowercase() + &said[1..] }
+        }
+    }
+}
+
+fn changed(one: &Compared<'_>, b: &str) -> String {
+    if one.differences.is_empty() {
+        return format!("No setting that the runs know differs between A and {b}.");
+    }
+    let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "unknown".to_owned(), plain);
+    let said = one.differences.iter().take(MOST_DIFFERENCES);
+    let said = said.map(|one| format!("{} {} → {}", plain(&one.what), shown(&one.values[0]), shown(&one.values[1])));
+    let said: Vec<String> = said.collect();
+    let rest = one.differences.len().saturating_sub(MOST_DIFFERENCES);
+    let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    format!("Changed from A to {b}: {}{rest}.", said.join("; "))
+}
+
+/// The two runs side by side in what was asked for.
+fn bars(one: &Compared<'_>, first: &Comparison, b: &str) -> Picture {
+    let runs = [("A", one.baseline), (b, one.candidate)].into_iter().zip(&first.figures);
+    let bars = runs.filter_map(|((letter, run), figure)| {
+        Some(Bar { label: letter.to_owned(), value: words::value(run, figure.as_ref()?), expected: None })
+    });
+    let unit = first.figures.iter().flatten().next().map(|figure| plain(&figure.unit)).unwrap_or_default();
+    let axis = format!("{}, {unit}", title(&first.metric));
+    Picture::Bars(BarChart::plain(title(&first.metric), axis, bars))
+}
+
+fn table(one: &Compared<'_>, b: &str) -> Option<Table> {
+    // The interval of the ratio is what counts.
+    let alone = |run: &RunRecord, figure: &Option<Figure>| -> Cell {
+        let figure = figure.as_ref().map(|figure| Value { low: None, high: None, ..words::value(run, figure) });
+        figure.into()
+    };
     let ratio = |one: &Comparison| Value {
         value: one.ratio.unwrap_or(f64::NAN),
         low: one.low,
         high: one.high,
         ..Value::default()
     };
-    let heading = number(format!("Ratio, {} interval", confidence(first.confidence)), "").page("STATISTICS.md");
-    let table = Table::of(
-        figures,
+    let share = one.figures.first().map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |first| first.confidence);
+    let heading = number(format!("{b} / A, {} interval", confidence(share)), "").page("STATISTICS.md");
+    Table::of(
+        &one.figures,
         &[
-            (text("Figure"), &|one| title(&one.metric).into()),
-            (heading, &|one| ratio(one).into()),
-            (number("Change", "%").signed(), &|one| one.ratio.map(|ratio| (ratio - 1.0) * 100.0).into()),
-            (text("Verdict"), &|one| plain(&one.verdict).into()),
+            (text("Figure"), &|figure| title(&figure.metric).into()),
+            (number("A", ""), &|figure| alone(one.baseline, &figure.figures[0])),
+            (number(b, ""), &|figure| alone(one.candidate, &figure.figures[1])),
+            (heading, &|figure| ratio(figure).into()),
+            (text("Verdict"), &|figure| plain(&figure.verdict).into()),
         ],
-    );
-    let mut shown = Part::of(Rank::Table);
-    shown.table("", table);
-    report.add_all([answer, shown]);
-    report
+    )
 }
 
-fn sentence(one: &Comparison) -> String {
-    let (figure, verdict) = (name(&one.metric), plain(&one.verdict));
-    let Some(ratio) = one.ratio.filter(|ratio| ratio.is_finite()) else {
-        return format!("The {figure} has no ratio to the baseline: {verdict}.");
-    };
-    let change = signed_percent((ratio - 1.0) * 100.0).unwrap_or_default();
-    let ends = one.low.zip(one.high).and_then(|(low, high)| ends(ratio, low, high));
-    let interval =
-        ends.map_or_else(|| "no interval".to_owned(), |ends| format!("{} interval {ends}", confidence(one.confidence)));
-    let ratio = format::number(ratio).unwrap_or_default();
-    format!("The {figure} is {ratio} times that of the baseline ({change}, {interval}): {verdict}.")
+/// The kinds of requests that both runs made, and what they came to in each.
+fn shared_kinds(one: &Compared<'_>) -> Vec<[RequestKind; 2]> {
+    let others = by_kind(one.candidate);
+    let partner =
+        |kind: RequestKind| others.iter().find(|other| other.kind == kind.kind).cloned().map(|other| [kind, other]);
+    by_kind(one.baseline).into_iter().filter_map(partner).collect()
+}
+
+fn p99_ratio([a, b]: &[RequestKind; 2]) -> Option<f64> {
+    let [a, b] = [a, b].map(|kind| percentile_ms(&kind.times, 99.0));
+    Some(b? / a.filter(|a| *a > 0.0)?).filter(|ratio| ratio.is_finite())
+}
+
+/// The kind of request whose time changed most, where there are several.
+fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
+    let kinds = shared_kinds(one);
+    let all = kinds.iter().filter_map(|pair| Some((pair, p99_ratio(pair)?)));
+    let (pair, ratio) = all.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()))?;
+    (kinds.len() > 1 && ratio.max(ratio.recip()) >= WORTH_A_SENTENCE).then(|| {
+        let shown = times(ratio).unwrap_or_default();
+        format!(
+            "Of the requests, {} changed most: its latency p99 in {b} is {shown} times that in A.",
+            plain(&pair[0].kind)
+        )
+    })
+}
+
+fn kinds(one: &Compared<'_>, b: &str) -> Option<Table> {
+    let all = shared_kinds(one);
+    let percentile =
+        |at: usize, percent: f64| move |pair: &&[RequestKind; 2]| percentile_ms(&pair[at].times, percent).into();
+    let failed = |kind: &RequestKind| kind.errors.values().sum::<u64>();
+    let rows = |kind: &RequestKind| (kind.operations > 0).then(|| kind.rows as f64 / kind.operations as f64);
+    Table::of(
+        &all,
+        &[
+            (text("Request"), &|pair| plain(&pair[0].kind).into()),
+            (number("Answered, A", ""), &|pair| pair[0].operations.into()),
+            (number(format!("Answered, {b}"), ""), &|pair| pair[1].operations.into()),
+            (number("p50, A", "ms"), &percentile(0, 50.0)),
+            (number(format!("p50, {b}"), "ms"), &percentile(1, 50.0)),
+            (number("p99, A", "ms"), &percentile(0, 99.0)),
+            (number(format!("p99, {b}"), "ms"), &percentile(1, 99.0)),
+            (number(format!("p99, {b} / A"), ""), &|pair| p99_ratio(pair).into()),
+            (number("Rows each, A", "").spare(3), &|pair| rows(&pair[0]).into()),
+            (number(format!("Rows each, {b}"), "").spare(3), &|pair| rows(&pair[1]).into()),
+            (number("Failed, A", "").unless_zero(), &|pair| failed(&pair[0]).into()),
+            (number(format!("Failed, {b}"), "").unless_zero(), &|pair| failed(&pair[1]).into()),
+        ],
+    )
 }

@@ -38,7 +38,7 @@ pub mod self_test;
 pub mod steadiness;
 mod words;
 
-pub use comparison::{Comparison, comparison};
+pub use comparison::{Compared, Comparison, Differs, comparison};
 pub use grid::simulated;
 pub use list::{RunSummary, list};
 pub use overview::{HOW_TO_READ, Refusal, report, side_by_side};

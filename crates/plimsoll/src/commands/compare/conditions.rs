@@ -179,20 +179,6 @@ pub fn listed(differences: &[Difference], wanted: impl Fn(Weight) -> bool) -> Op
     joined(differences.iter().filter(|one| wanted(one.weight)).map(full).collect())
 }
 
-/// One line about what may be behind a ratio; the values of settings only where they are wanted.
-pub fn summary(differences: &[Difference], in_full: bool) -> Option<String> {
-    if in_full {
-        return listed(differences, |weight| matches!(weight, Weight::Warns | Weight::Setting));
-    }
-    let warns = differences.iter().filter(|one| one.weight == Weight::Warns);
-    let mut parts: Vec<String> = warns.map(|one| one.what.clone()).collect();
-    let settings = differences.iter().filter(|one| one.weight == Weight::Setting).count();
-    if settings > 0 {
-        parts.push(format!("{settings} setting{} of the target", if settings == 1 { "" } else { "s" }));
-    }
-    Some(format!("{}; --verbose shows the values", joined(parts)?))
-}
-
 fn joined(mut parts: Vec<String>) -> Option<String> {
     let last = parts.pop()?;
     Some(if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) })
@@ -324,9 +310,8 @@ mod tests {
         other.environment.insert("synchronous".to_owned(), "2".to_owned());
         other.engine_version = Some("3.46".to_owned());
         let found = differences(&base, &other);
-        let expected = "engine version and 2 settings of the target; --verbose shows the values";
-        assert_eq!(summary(&found, false).unwrap(), expected);
-        assert!(summary(&found, true).unwrap().contains("cache_size (unknown against -4000)"));
+        let settings = listed(&found, |weight| weight == Weight::Setting).unwrap();
+        assert_eq!(settings, "cache_size (unknown against -4000) and synchronous (unknown against 2)");
         assert_eq!(listed(&found, |weight| weight == Weight::Refuses), None);
         let json = json(&found);
         assert_eq!(json[0], serde_json::json!({"what": "target", "baseline": "sqlite:a", "candidate": "sqlite:b"}));
