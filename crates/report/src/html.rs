@@ -68,15 +68,24 @@ pub fn page_read_as(reports: &[Report], about: &str, how_to_read: &[&str], optio
     foreign::page(page.into_string())
 }
 
+/// One of several is folded behind what it says in a line; a link to it opens it.
 fn article(report: &Report) -> Markup {
+    let Some(line) = &report.line else { return html! { article { (inside(report)) } } };
+    html! {
+        details.run {
+            summary { b { (report.heading()) } " " span.quiet { (line) } }
+            article { (inside(report)) }
+        }
+    }
+}
+
+fn inside(report: &Report) -> Markup {
     let (open, details) = report.split();
     html! {
-        article id=[(!report.id.is_empty()).then_some(&report.id)] {
-            h2 { (report.heading()) }
+            h2 id=[(!report.id.is_empty()).then_some(&report.id)] { (report.heading()) }
             @if !report.about.is_empty() { p.quiet { (report.about.join(", ")) } }
             @for part in open { (blocks(part)) }
             @for part in details { (folded(part)) }
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use plimsoll_analysis::compare::{Summary, Terms, compare_summaries};
 use plimsoll_measurement::{Figure, RunRecord};
 
 use super::order::distinct;
+use super::short::shortened;
 use super::words::{bound, limit_in_a_cell, value};
 use crate::model::format::{plain, title};
 use crate::model::{Cell, Table, Value, number, text};
@@ -202,20 +203,26 @@ fn names(records: &[RunRecord], columns: &[Column<'_>]) -> Vec<String> {
         Some(day) => format!("{name}, {}", plain(day)),
         None => name,
     };
-    let short = |column: &Column<'_>| {
+    let short = |column: &Column<'_>, target: &dyn Fn(&Column<'_>) -> String| {
         // A lab's version is that of SQLite, and its name says more.
         let of = records.iter().rev().find(|record| column.holds(record) && record.engine != "lab");
         let version = of.and_then(|record| Some((record, number(record.engine_version.as_ref()?)?)));
         let version = version.map(|(record, version)| format!("{} {version}", record.engine));
-        dated(version.map_or_else(|| plain(column.target), |version| plain(&version)), column)
+        dated(version.map_or_else(|| target(column), |version| plain(&version)), column)
     };
+    let targets = shortened(&columns.iter().map(|column| plain(column.target)).collect::<Vec<_>>());
+    let target = |column: &Column<'_>| {
+        let at = columns.iter().position(|other| other.target == column.target);
+        at.map_or_else(|| plain(column.target), |at| targets[at].clone())
+    };
+    let short = |column: &Column<'_>| short(column, &target);
     let names: Vec<String> = columns.iter().map(short).collect();
     if distinct(names.iter()).len() == columns.len() {
         return names;
     }
     let long = |column: &Column<'_>| {
         let version = column.version.map_or_else(String::new, |version| format!(", {}", plain(version)));
-        dated(format!("{}{version}", plain(column.target)), column)
+        dated(format!("{}{version}", target(column)), column)
     };
     columns.iter().map(long).collect()
 }

@@ -3,6 +3,7 @@
 use plimsoll_measurement::{Figure, RunRecord};
 
 use super::order::grouped;
+use super::short::shortened;
 use crate::model::format::{marked_basis, moment, plain};
 
 /// Runs with one figure in common, and that figure.
@@ -34,8 +35,9 @@ pub fn names(family: &Family<'_>) -> Vec<String> {
 /// What tells the runs apart: the target, then the test and the start (or the run itself) where they are needed.
 pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
     let tests_differ = runs.iter().any(|run| run.test != runs[0].test);
-    let label = |run: &&RunRecord| {
-        let mut label = format!("{}{}", plain(&run.target), marked_basis(run.basis));
+    let targets = shortened(&runs.iter().map(|run| plain(&run.target)).collect::<Vec<_>>());
+    let label = |(run, target): (&&RunRecord, String)| {
+        let mut label = format!("{target}{}", marked_basis(run.basis));
         if tests_differ {
             label = format!("{label}, {}", plain(&run.test));
         }
@@ -52,5 +54,5 @@ pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
         }
         label
     };
-    runs.iter().map(label).collect()
+    runs.iter().zip(targets).map(label).collect()
 }

@@ -35,6 +35,7 @@ mod rows;
 mod run;
 mod sampled;
 pub mod self_test;
+mod short;
 pub mod steadiness;
 mod words;
 

@@ -5,9 +5,9 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 use super::campaign::{Campaign, campaign};
 use super::families::{self, Family, labels, names};
 use super::levels::{Level, levels};
-use super::run::{run, warnings};
+use super::run::{in_a_line, run, warnings};
 use super::steadiness::steadiness;
-use super::{cpu, facts, plots_more, words};
+use super::{cpu, facts, plots_more, short, words};
 use crate::model::format::{count, marked_basis, name, plain, title, value as shown};
 use crate::model::{Bar, BarChart, Block, Cell, Group, Part, Picture, Rank, Report, Table, Tone, number, text};
 
@@ -37,8 +37,31 @@ pub type Refusal = fn(&RunRecord, &RunRecord) -> Option<String>;
 /// The reports of a document about these runs, in the order given: one of all where there are several, then one of each.
 pub fn report(records: &[RunRecord], refusal: Refusal) -> Vec<Report> {
     let runs = records.iter().enumerate().map(|(at, record)| Report { id: anchor(at), ..run(record) });
-    let all = (records.len() != 1).then(|| overview(records, refusal));
-    all.into_iter().chain(runs).collect()
+    if records.len() == 1 {
+        return runs.collect();
+    }
+    let told = |(one, record): (Report, &RunRecord)| Report { line: Some(in_a_line(record)), ..without_charts(one) };
+    std::iter::once(overview(records, refusal)).chain(runs.zip(records).map(told)).collect()
+}
+
+/// A run among others, with the tables of its details: charts of all that was sampled of many runs make a page that nobody opens.
+fn without_charts(mut report: Report) -> Report {
+    let mut left_out = 0;
+    for part in report.parts.iter_mut().filter(|part| part.rank == Rank::Detail) {
+        let before = part.blocks.len();
+        part.blocks.retain(|block| !matches!(block, Block::Picture(_)));
+        left_out += before - part.blocks.len();
+    }
+    let mut charts = Part::detail("Charts");
+    let how = report
+        .run_id
+        .as_ref()
+        .filter(|_| left_out > 0)
+        .map(|id| format!("{} of this run alone: plimsoll report {id} --html FILE", count(left_out, "more chart")));
+    charts.say(Tone::Quiet, how);
+    report.add_all([charts]);
+    report.parts.retain(|part| !part.blocks.is_empty());
+    report
 }
 
 fn anchor(at: usize) -> String {
@@ -116,6 +139,7 @@ fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> P
         };
         part.say(Tone::Headline, said);
     }
+    part.say(Tone::Quiet, short::told(&records.iter().map(|record| plain(&record.target)).collect::<Vec<_>>()));
     let open = records.iter().filter(|record| words::state(record) != words::COMPLETE).count();
     if open > 0 {
         part.say(Tone::Warning, format!("{open} of {} did not complete.", count(records.len(), "run")));

@@ -32,11 +32,11 @@ fn drawn(table: &Table) -> Markup {
             table {
                 thead {
                     @if groups.iter().any(|(name, _)| !name.is_empty()) {
-                        tr { @for (name, span) in &groups { th.group[!name.is_empty()] colspan=(span) scope="colgroup" { (name) } } }
+                        tr { @for (name, span) in &groups { th class=[(!name.is_empty()).then_some("group")] colspan=(span) scope="colgroup" { (name) } } }
                     }
                     tr {
                         @for (at, column) in table.columns.iter().enumerate() {
-                            th.number[column.align == Align::Right] scope="col" title=[column.page.map(|page| format!("explained in {page}"))] {
+                            th class=[(column.align == Align::Right).then_some("number")] scope="col" title=[column.page.map(|page| format!("explained in {page}"))] {
                                 (breakable(&heading(&table.columns, at)))
                             }
                         }
@@ -44,7 +44,7 @@ fn drawn(table: &Table) -> Markup {
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr.short[row.iter().any(is_short)] {
+                        tr class=[row.iter().any(is_short).then_some("short")] {
                             @for (cell, column) in row.iter().zip(&table.columns) { (in_row(cell, column)) }
                         }
                     }
@@ -87,8 +87,10 @@ fn in_row(cell: &Cell, column: &Column) -> Markup {
     let reasons: Vec<String> =
         cell.flags.iter().map(|flag| format!("{}: {}", plain(flag), flag_meaning(flag))).collect();
     let (text, numeric) = (text_of(cell, column), column.align == Align::Right);
+    let classes = [("number", numeric), ("name", !numeric && is_name(&text)), ("flagged", !reasons.is_empty())];
+    let classes: Vec<&str> = classes.into_iter().filter(|(_, is)| *is).map(|(class, _)| class).collect();
     html! {
-        td.number[numeric].name[!numeric && is_name(&text)].flagged[!reasons.is_empty()] title=[(!reasons.is_empty()).then(|| reasons.join("; "))] {
+        td class=[(!classes.is_empty()).then(|| classes.join(" "))] title=[(!reasons.is_empty()).then(|| reasons.join("; "))] {
             @for flag in &cell.flags { span.sign { (flag_symbol(flag)) } }
             @match &cell.link {
                 Some(link) => a href={ "#" (link) } { (text) },

@@ -28,6 +28,8 @@ pub struct Report {
     pub about: Vec<String>,
     /// How its figures came about.
     pub basis: Basis,
+    /// What it says in a line, where it is one of several.
+    pub line: Option<String>,
     /// What shows the details where they are folded away; absent where that follows from the run.
     pub more: Option<String>,
     /// What it says, in the order of the ranks.
