@@ -1,8 +1,12 @@
 //! What a server has counted by statement, as a profiler reads it again and again.
 
+mod values;
+
 use plimsoll_measurement::counters::{Item, Snapshot};
 
 use crate::error::Result;
+
+pub use values::without_values;
 
 /// What a statement's text says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,8 +15,7 @@ pub struct QueryText {
     pub item: Item,
     /// The database that it ran in; `None` if that is gone.
     pub database: Option<String>,
-    /// Its text, with signs in place of values where the server puts them, and cut after [`LONGEST_TEXT`] characters. `None` if the
-    /// server has lost it.
+    /// Its text with signs in place of values ([`without_values`]), cut after [`LONGEST_TEXT`] characters. `None` if the server has lost it.
     pub text: Option<String>,
 }
 

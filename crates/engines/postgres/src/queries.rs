@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS};
+use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS, without_values};
 use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
@@ -339,7 +339,8 @@ impl QuerySampler for StatementSampler {
         let answer = self.connected()?.rows(&question, &[&lists[0], &lists[1]]);
         let rows = self.checked(answer)?;
         let text_of = |row: &Texts| {
-            let (database, text) = (row.text(2).map(str::to_owned), row.text(3).map(str::to_owned));
+            // The server leaves values where it makes no plan, as in what makes a user.
+            let (database, text) = (row.text(2).map(str::to_owned), row.text(3).map(without_values));
             Some(QueryText { item: item_of(row, 0)?, database, text })
         };
         Ok(rows.iter().filter_map(text_of).collect())
