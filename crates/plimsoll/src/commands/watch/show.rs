@@ -10,12 +10,13 @@ use plimsoll_profile::{Slot, Status};
 use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
 use serde_json::{Map, Value, json};
 
+use super::metrics::METRICS;
 use super::sums::{Key, Sum, Sums};
 
 /// So much of a text stands in a line or in a table.
-const SHORT_TEXT: usize = 60;
+pub const SHORT_TEXT: usize = 60;
 
-type Texts = BTreeMap<Item, QueryText>;
+pub type Texts = BTreeMap<Item, QueryText>;
 
 /// Readings in all, those that failed, and whether the last one did.
 #[derive(Debug, Clone, Copy)]
@@ -25,29 +26,29 @@ pub struct Counts {
     pub is_lost: bool,
 }
 
-fn moment(us: i64) -> String {
+pub fn moment(us: i64) -> String {
     jiff::Timestamp::from_microsecond(us).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
 /// The begin of a text on one line.
-fn short(text: &str, most: usize) -> String {
+pub fn short(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     if line.chars().count() <= most { line } else { format!("{}…", line.chars().take(most).collect::<String>()) }
 }
 
 /// What a statement is called where there is little room.
-fn name(item: Item, texts: &Texts, most: usize) -> String {
+pub fn name(item: Item, texts: &Texts, most: usize) -> String {
     let known = texts.get(&item).and_then(|text| text.text.as_deref());
     known.map_or_else(|| format!("statement {}", id(item)), |text| short(text, most))
 }
 
 /// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.
-fn id(item: Item) -> String {
+pub fn id(item: Item) -> String {
     format!("{:024x}", item.0)
 }
 
-fn percent(share: Option<f64>) -> String {
+pub fn percent(share: Option<f64>) -> String {
     share.and_then(format::percent).unwrap_or_else(|| "?".to_owned())
 }
 
@@ -67,26 +68,16 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     format!("{begin}  {share:>3} %  {}", name(item, texts, room))
 }
 
-fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
+pub fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         object.insert(name.to_owned(), value.into());
     }
 }
 
-fn measures(object: &mut Map<String, Value>, sum: &Sum) {
-    for (name, measure) in [
-        ("executions", Measure::Executions),
-        ("rows", Measure::Rows),
-        ("elapsed_us", Measure::ElapsedUs),
-        ("reads", Measure::PhysicalReadPages),
-        ("writes", Measure::LogicalWritePages),
-        ("cache_lookups", Measure::LogicalReadPages),
-        ("temp_pages", Measure::TempPages),
-        ("log_bytes", Measure::LogBytes),
-        ("io_read_us", Measure::IoReadUs),
-        ("io_write_us", Measure::IoWriteUs),
-    ] {
-        put(object, name, sum.values.get(measure));
+/// All figures of a statement that are known.
+pub fn measures(object: &mut Map<String, Value>, sum: &Sum) {
+    for metric in METRICS {
+        put(object, metric.name, sum.values.get(metric.measure));
     }
     object.insert("status".to_owned(), sum.status.to_string().into());
 }
@@ -107,15 +98,13 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     reasons.sort_by_key(ToString::to_string);
     reasons.dedup();
     object.insert("unknown".to_owned(), reasons.into());
-    object.insert("own_us".to_owned(), sums.own_us.into());
+    object.insert("own_us".to_owned(), sums.own_us().into());
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
     object.insert("queries".to_owned(), Value::Array(queries));
     let rest = ranked.iter().skip(top).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
     let count = rest.clone().count();
-    if let Some(sum) =
-        rest.reduce(|all, one| Sum { values: all.values.plus(&one.values), status: all.status | one.status })
-    {
+    if let Some(sum) = rest.reduce(|all, one| all.plus(&one)) {
         let mut other = Map::new();
         other.insert("queries".to_owned(), count.into());
         measures(&mut other, &sum);
@@ -124,7 +113,8 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     json!(object).to_string()
 }
 
-fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
+/// A statement with all that is known of it.
+pub fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
     let mut object = Map::new();
     object.insert("id".to_owned(), id(item).into());
     let known = texts.get(&item);
@@ -139,12 +129,12 @@ fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
 
 /// What our own statements cost.
 pub fn own_cost(all: &Sums) -> String {
-    let [covered, own] = [all.covered_us, all.own_us].map(|us| format::seconds(us as f64 / 1e6));
+    let [covered, own] = [all.covered_us, all.own_us()].map(|us| format::seconds(us as f64 / 1e6));
     format!("Reading took {own} of the server's time in {covered}; these statements are left out.")
 }
 
 /// What costs most over the whole time, and how much of it is known.
-fn headline(all: &Sums, texts: &Texts) -> String {
+pub fn headline(all: &Sums, texts: &Texts) -> String {
     let top = all.ranked().into_iter().find(|((_, is_nested), _)| !is_nested);
     let Some(((item, _), sum)) = top else {
         return "No statement ended while the server was watched.".to_owned();
@@ -169,22 +159,7 @@ fn mean_us(sum: &Sum) -> Option<f64> {
 /// The summary of the whole time.
 pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Counts) -> Report {
     let mut report = Report::new(format!("The workload of {target}"));
-    let mut answer = Part::of(Rank::Answer);
-    answer.say(Tone::Headline, headline(all, texts));
-    let captured = all.coverage_percent().map(|share| {
-        let share = percent(Some(share));
-        format!("Statements that ended explain {share} of the database time; docs/WATCH.md says what the rest can be.")
-    });
-    answer.say(Tone::Plain, captured);
-    let active = all.active_sessions().map(|active| {
-        let seconds = units::format_seconds(all.covered_us as f64 / 1e6);
-        format!("On average {active:.2} sessions were active, over {seconds} in {}.", slots(counts.slots))
-    });
-    answer.say(Tone::Plain, active);
-    if !all.unknown.is_empty() {
-        let unknown: Vec<&str> = all.unknown.iter().copied().collect();
-        answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
-    }
+    let mut answer = answer(all, texts, &slots(counts.slots));
     if counts.missed > 0 {
         let times = if counts.missed == 1 { "once".to_owned() } else { format!("{} times", counts.missed) };
         let end = if counts.is_lost { " What happened after the last reading is not known." } else { "" };
@@ -197,7 +172,29 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
     report
 }
 
-fn slots(count: u64) -> String {
+/// What costs most, how much of the truth is known, and what may be missing; `of` is what the time is made of.
+pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
+    let mut answer = Part::of(Rank::Answer);
+    answer.say(Tone::Headline, headline(all, texts));
+    let captured = all.coverage_percent().map(|share| {
+        let share = percent(Some(share));
+        format!("Statements that ended explain {share} of the database time; docs/WATCH.md says what the rest can be.")
+    });
+    answer.say(Tone::Plain, captured);
+    let active = all.active_sessions().map(|active| {
+        let seconds = units::format_seconds(all.covered_us as f64 / 1e6);
+        format!("On average {active:.2} sessions were active, over {seconds} in {of}.")
+    });
+    answer.say(Tone::Plain, active);
+    if !all.unknown.is_empty() {
+        let unknown: Vec<&str> = all.unknown.iter().copied().collect();
+        answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
+    }
+    answer
+}
+
+/// `1 slot`, `2 slots`.
+pub fn slots(count: u64) -> String {
     if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") }
 }
 
