@@ -4,8 +4,8 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStdout};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdout, Stdio};
 
 use common::Scene;
 use plimsoll_testbed::Postgres;
@@ -265,4 +265,80 @@ fn what_is_kept_is_listed_shown_compared_and_exported() {
     scene.say(&["watch", "show", "--where", "colour=red"]).failed(2, &["colour"]);
     scene.say(&["watch", "compare", "soon"]).failed(2, &["no range"]);
     scene.say(&["watch", "compare", "2020-01-01..2020-01-02"]).failed(2, &["nothing is known"]);
+}
+
+/// A client that stays, and its input.
+fn client(server: &Postgres, sql: &str) -> (Child, std::process::ChildStdin) {
+    let mut client = server.client("postgres");
+    let mut child = client.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(format!("{sql};\n").as_bytes()).unwrap();
+    input.flush().unwrap();
+    (child, input)
+}
+
+fn is_true(server: &Postgres, sql: &str) -> bool {
+    server.psql(sql).unwrap().trim() == "t"
+}
+
+#[test]
+fn what_has_not_ended_is_seen_and_counts_once() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let (child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s", "--json", "--top", "100"]);
+    let (mut holder, mut holding) = client(&server, "BEGIN; SELECT pg_advisory_xact_lock(7)");
+    let is_held = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND granted";
+    common::wait_until(|| is_true(&server, is_held));
+    let (mut waiter, waiting) = client(&server, "SELECT pg_advisory_lock(7)");
+    let (mut doomed, doom) = client(&server, "SELECT count(*) FROM pg_sleep(100000)");
+    let is_working = "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event IN ('advisory', 'PgSleep')";
+    common::wait_until(|| is_true(&server, is_working));
+    let mut slots: Vec<Value> = Vec::new();
+    let mut read = |lines: &mut BufReader<ChildStdout>, count: usize| {
+        for _ in 0..count {
+            let mut line = String::new();
+            lines.read_line(&mut line).unwrap();
+            slots.push(serde_json::from_str(&line).unwrap());
+        }
+    };
+    read(&mut lines, 4);
+    holding.write_all(b"COMMIT;\n").unwrap();
+    drop(holding);
+    holder.wait().unwrap();
+    drop(waiting);
+    waiter.wait().unwrap();
+    server.psql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100000)%' AND pid <> pg_backend_pid()").unwrap();
+    drop(doom);
+    doomed.wait().unwrap();
+    // It may have ended after its row was read: then it is given up in the slot after that.
+    read(&mut lines, 3);
+    let (code, out, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "{err}");
+    slots.extend(out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    let of = |part: &str, name: &str| -> Vec<u64> {
+        let rows = slots.iter().flat_map(|slot| slot["queries"].as_array().unwrap());
+        let meant = rows.filter(|row| row["text"].as_str().is_some_and(|text| text.contains(part)));
+        meant.filter_map(|row| row[name].as_u64()).collect()
+    };
+    let sum = |part, name| of(part, name).iter().sum::<u64>();
+    let lock = "SELECT pg_advisory_lock";
+    assert_eq!(sum(lock, "executions"), 1, "{slots:#?}");
+    assert_eq!(sum(lock, "active_us"), sum(lock, "elapsed_us"), "{slots:#?}");
+    assert!(of(lock, "active_us").iter().filter(|us| **us > 0).count() >= 3, "it is seen while it runs: {slots:#?}");
+    assert_eq!(of(lock, "elapsed_us").iter().filter(|us| **us > 0).count(), 1);
+    let unseen = sum("pg_sleep", "unseen_us");
+    assert!(sum("pg_sleep", "executions") == 0 && unseen > 0 && sum("pg_sleep", "active_us") == unseen, "{slots:#?}");
+    // Who held it up is known by the statement that it ran last.
+    let sessions: Vec<&Value> = slots.iter().filter_map(|slot| slot.get("sessions")).collect();
+    let blocker = sessions.iter().flat_map(|one| one["blockers"].as_array().unwrap()).next().unwrap();
+    assert!(blocker["text"].as_str().unwrap().contains("pg_advisory_xact_lock"), "{blocker}");
+    assert_eq!((blocker["state"].as_str(), blocker["most_blocked"].as_u64()), (Some("idle in transaction"), Some(1)));
+    let waits: Vec<&Value> = sessions.iter().flat_map(|one| one["waits"].as_array().unwrap()).collect();
+    assert!(waits.iter().any(|wait| wait["class"] == "locks of other sessions" && wait["wait"] == "Lock advisory"));
+    assert!(waits.iter().any(|wait| wait["class"] == "sleep"), "{waits:?}");
+
+    let shown = scene.say(&["watch", "show"]).out;
+    assert!(shown.contains("The nearest limit is locks of other sessions"), "{shown}");
+    assert!(shown.contains("Others waited") && shown.contains("pg_advisory_xact_lock"), "{shown}");
+    assert!(shown.contains("Ended unseen") && shown.contains("counted nowhere"), "{shown}");
 }

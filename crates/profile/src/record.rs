@@ -54,11 +54,19 @@ pub struct About {
 pub struct Sampled {
     /// Samples.
     pub samples: u64,
+    /// The time that they stand for, in microseconds.
+    pub us: u64,
     /// The most sessions that were connected at a time, active or not.
     pub most_sessions: u64,
     /// How many the server lets in; `None` where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_limit: Option<u64>,
+    /// How many CPUs the server has; `None` where nobody says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// The most sessions that worked at a time without waiting.
+    #[serde(default)]
+    pub most_on_cpu: u64,
 }
 
 /// A session that others waited for, and that waited for nobody.
@@ -112,8 +120,11 @@ impl About {
         self.sampled = match (self.sampled, more.sampled) {
             (Some(all), Some(more)) => Some(Sampled {
                 samples: all.samples + more.samples,
+                us: all.us.saturating_add(more.us),
                 most_sessions: all.most_sessions.max(more.most_sessions),
                 session_limit: more.session_limit.or(all.session_limit),
+                cpus: more.cpus.or(all.cpus),
+                most_on_cpu: all.most_on_cpu.max(more.most_on_cpu),
             }),
             (all, more) => all.or(more),
         };

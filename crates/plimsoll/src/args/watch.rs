@@ -40,6 +40,9 @@ pub struct Watch {
     pub top: u16,
     #[command(flatten)]
     pub access: Access,
+    /// Do not look at the sessions once a second. Nothing is known then of waits, nor of statements that have not ended.
+    #[arg(long)]
+    pub no_samples: bool,
     /// Keep nothing in the result store.
     #[arg(long)]
     pub no_store: bool,

@@ -65,8 +65,10 @@ pub(crate) fn save(connection: &Connection, number: i64, save: &Save<'_>) -> Res
         let tier = usize::from(one.bucket.length_us >= MINUTE_US);
         record(connection, &mut numbers, tier, false, one)?;
     }
+    let end_us = save.records.last().map_or(0, |record| record.about.end_us);
     for one in save.texts {
-        text(connection, number, one)?;
+        let query = numbers.query(connection, one.item, end_us)?;
+        text(connection, query, one)?;
     }
     let mut event = connection.prepare_cached(
         "INSERT OR REPLACE INTO watched_event (watched_no, from_us, kind, to_us, note) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -197,7 +199,7 @@ pub(crate) fn record(
 }
 
 /// Keeps a text once, whatever statements have it.
-fn text(connection: &Connection, number: i64, one: &Text) -> rusqlite::Result<()> {
+fn text(connection: &Connection, query: i64, one: &Text) -> rusqlite::Result<()> {
     let text_no: Option<i64> = match &one.text {
         None => None,
         Some(text) => {
@@ -208,7 +210,6 @@ fn text(connection: &Connection, number: i64, one: &Text) -> rusqlite::Result<()
             Some(connection.prepare_cached(find)?.query_row([hash], |row| row.get(0))?)
         }
     };
-    let sql = "UPDATE watched_query SET database = coalesce(?3, database), text_no = coalesce(?4, text_no)
-        WHERE watched_no = ?1 AND item = ?2";
-    connection.prepare_cached(sql)?.execute(params![number, blob(one.item.0), one.database, text_no]).map(drop)
+    let sql = "UPDATE watched_query SET database = coalesce(?2, database), text_no = coalesce(?3, text_no) WHERE query_no = ?1";
+    connection.prepare_cached(sql)?.execute(params![query, one.database, text_no]).map(drop)
 }

@@ -8,7 +8,7 @@ use plimsoll_report::model::{Axis, Gap, Kind, Panel, Picture, Series, Shape, Str
 
 use super::filters::Filters;
 use super::metrics::Metric;
-use super::show;
+use super::names;
 use super::stored::Kept;
 use crate::failure::Failure;
 
@@ -57,7 +57,7 @@ pub fn over_time(
             let value = step.values[place] as f64 / step.covered_us as f64 * scale;
             (seconds(step.from_us), seconds(step.to_us), if step.covered_us > 0 { value } else { f64::NAN })
         };
-        let name = top.get(place).map_or_else(|| "others".to_owned(), |item| show::name(*item, &kept.texts, 28));
+        let name = top.get(place).map_or_else(|| "others".to_owned(), |item| names::name(*item, &kept.texts, 28));
         let tone = (place < top.len()).then_some(place);
         Series { name, tone, variant: 0, steps: steps.iter().map(of).collect() }
     };

@@ -1,15 +1,17 @@
 //! A server is watched: slot by slot it is read, subtracted, shown and kept.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{Error, ErrorKind, Intents, QuerySampler, QueryText, Result};
-use plimsoll_measurement::counters::Item;
+use plimsoll_measurement::counters::{Item, Measure};
 use plimsoll_measurement::{Moment, exit, units};
 use plimsoll_profile::{Known, Record, Refusal, Slot, diff};
 
+use super::activity::{Activity, SPACING};
 use super::keeper::Keeper;
 use super::show;
 use super::sums::Sums;
@@ -67,6 +69,9 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         known,
         texts: keeper.as_ref().map_or_else(BTreeMap::new, Keeper::texts),
         keeper,
+        of_sessions: BTreeSet::new(),
+        activity: Activity::of(database.description().cpus),
+        has_samples: !options.no_samples,
         all: Sums::default(),
         slots: 0,
         missed: 0,
@@ -86,12 +91,12 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     }
     loop {
         let end = pace.time.map(|time| begin.after(time));
-        collector.wait(server, end, &interrupt);
+        collector.wait(server, end, &interrupt, printer);
         let is_last = interrupt.signal().is_some() || end.is_some_and(|end| clock.now() >= end);
-        match collector.read() {
-            Ok((slot, moment)) => {
-                server = moment;
-                collector.show(&slot, options, printer);
+        match collector.read(printer) {
+            Ok(reading) => {
+                server = reading.seen;
+                collector.show(&reading, options, printer);
             }
             Err(error) => collector.miss(&error, printer),
         }
@@ -129,6 +134,13 @@ struct Seen {
     own: Moment,
 }
 
+/// A slot, where its read ended, and where it began by the server's clock.
+struct Reading {
+    slot: Slot,
+    seen: Seen,
+    start_us: i64,
+}
+
 /// When the next slot begins: at a whole multiple of its length by the server's clock, as it was seen last. A reading that took longer leaves
 /// out the slots that it covered.
 fn next_begin(seen: Seen, now: Moment, slot_us: u64) -> Moment {
@@ -145,7 +157,11 @@ struct Collector<'a> {
     slot_us: u64,
     known: Known,
     texts: BTreeMap<Item, QueryText>,
+    /// Statements whose text is that of a session, and not the one that is counted by.
+    of_sessions: BTreeSet<Item>,
     keeper: Option<Keeper>,
+    activity: Activity,
+    has_samples: bool,
     all: Sums,
     slots: u64,
     missed: u64,
@@ -156,7 +172,9 @@ struct Collector<'a> {
 impl Collector<'_> {
     /// What the first slot begins with. What happened since a server was watched the last time is kept and not shown.
     fn first(&mut self, printer: &Printer) -> Result<Seen> {
-        let (slot, seen) = self.read()?;
+        let Reading { slot, seen, start_us } = self.read(printer)?;
+        let own = self.sampler.own();
+        self.activity.close(&mut Record::of(&slot, &own, self.slot_us), &slot, start_us, &own);
         let record = Record::of(&slot, &self.sampler.own(), self.slot_us);
         self.look_up(&Sums::of_record(&record), 0, printer);
         self.keep(record, printer);
@@ -169,28 +187,58 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads once, and again if the server was reset or restarted in the middle of it, or has ended our session since the last time.
-    fn read(&mut self) -> Result<(Slot, Seen)> {
+    /// Reads once, and again if the server was reset or restarted in the middle of it, or has ended our session since the last time. Sessions
+    /// are looked at right before and right after.
+    fn read(&mut self, printer: &Printer) -> Result<Reading> {
         let mut refused = Refusal::Torn;
         for attempt in 0..2 {
+            self.sample(printer);
             let snapshot = match self.sampler.snapshot() {
                 Err(error) if error.kind == ErrorKind::Lost && attempt == 0 => continue,
                 snapshot => snapshot?,
             };
             let seen = Seen { server_us: snapshot.end.clock_us, own: self.clock.now() };
+            let start_us = snapshot.start.clock_us;
             match diff(&mut self.known, &snapshot, self.slot_us) {
-                Ok(slot) => return Ok((slot, seen)),
+                Ok(slot) => {
+                    self.sample(printer);
+                    return Ok(Reading { slot, seen, start_us });
+                }
                 Err(refusal) => refused = refusal,
             }
         }
         Err(Error::new(ErrorKind::NoResult, refused.to_string()))
     }
 
-    fn wait(&self, seen: Seen, end: Option<Moment>, interrupt: &Interrupt) {
+    /// Looks at the sessions once. Without that there are slots all the same.
+    fn sample(&mut self, printer: &Printer) {
+        if !self.has_samples {
+            return;
+        }
+        match self.sampler.sessions() {
+            Ok(Some(sample)) => self.activity.take(&sample, self.clock.now()),
+            Ok(None) => self.has_samples = false,
+            Err(error) if error.kind == ErrorKind::Lost => {}
+            Err(error) => {
+                printer.warning(&format!("sessions can't be looked at, so that nothing is known of waits: {error}"));
+                self.has_samples = false;
+            }
+        }
+    }
+
+    fn wait(&mut self, seen: Seen, end: Option<Moment>, interrupt: &Interrupt, printer: &Printer) {
         let next = next_begin(seen, self.clock.now(), self.slot_us);
         let next = end.filter(|end| *end < next).unwrap_or(next);
+        let mut due = self.activity.due(self.clock.now());
         while self.clock.now() < next && interrupt.signal().is_none() {
-            self.clock.sleep(next.since(self.clock.now()).min(LOOK_FOR_INTERRUPT));
+            if self.has_samples && self.clock.now() >= due {
+                self.sample(printer);
+                // A server that does not answer is asked once a second as well.
+                due = self.clock.now().after(SPACING);
+                continue;
+            }
+            let wake = if self.has_samples { next.min(due) } else { next };
+            self.clock.sleep(wake.since(self.clock.now()).min(LOOK_FOR_INTERRUPT));
         }
     }
 
@@ -205,10 +253,12 @@ impl Collector<'_> {
         }
     }
 
-    fn show(&mut self, slot: &Slot, options: &Watch, printer: &Printer) {
+    fn show(&mut self, reading: &Reading, options: &Watch, printer: &Printer) {
         self.is_lost = false;
         self.slots += 1;
-        let record = Record::of(slot, &self.sampler.own(), self.slot_us);
+        let (slot, own) = (&reading.slot, self.sampler.own());
+        let mut record = Record::of(slot, &own, self.slot_us);
+        self.activity.close(&mut record, slot, reading.start_us, &own);
         let sums = Sums::of_record(&record);
         let top = if options.json { usize::from(options.top) } else { 1 };
         self.look_up(&sums, top, printer);
@@ -226,19 +276,40 @@ impl Collector<'_> {
         let ranked = sums.ranked();
         // What is kept should have its text as well.
         let top = if self.keeper.is_some() { usize::MAX } else { top };
-        let shown = ranked.iter().take(top).map(|((item, _), _)| *item);
-        let mut missing: Vec<Item> = shown.filter(|item| !self.texts.contains_key(item)).collect();
+        let held_up = sums.about.blockers.iter().filter_map(|blocker| blocker.item);
+        let shown = held_up.chain(ranked.iter().take(top).map(|((item, _), _)| *item));
+        // What was never counted has no text but that of its session.
+        let has_ended = |item: &Item| {
+            let sum = sums.by_query.get(&(*item, false));
+            sum.is_some_and(|sum| sum.values.get(Measure::Executions).is_some_and(|executions| executions > 0))
+        };
+        let is_wanted =
+            |item: &Item| !self.texts.contains_key(item) || self.of_sessions.contains(item) && has_ended(item);
+        let mut missing: Vec<Item> = shown.filter(is_wanted).collect();
         missing.dedup();
         missing.truncate(MOST_TEXTS_OF_A_SLOT);
+        let of_sessions = self.activity.texts();
         if missing.is_empty() {
             return;
         }
         if self.texts.len() > MOST_TEXTS_KEPT {
             self.texts.clear();
+            self.of_sessions.clear();
         }
         match self.sampler.texts(&missing) {
-            Ok(found) => self.texts.extend(found.into_iter().map(|text| (text.item, text))),
+            Ok(found) => {
+                for text in found {
+                    self.of_sessions.remove(&text.item);
+                    self.texts.insert(text.item, text);
+                }
+            }
             Err(error) => printer.warning(&format!("texts of statements could not be read: {error}")),
+        }
+        for (item, text) in of_sessions.into_iter().filter(|(item, _)| missing.contains(item)) {
+            if let Entry::Vacant(place) = self.texts.entry(item) {
+                place.insert(text);
+                self.of_sessions.insert(item);
+            }
         }
     }
 

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::filters::Filters;
 use super::metrics::Metric;
+use super::names::{self, SHORT_TEXT, put};
 use super::ranges::{self, shown};
-use super::show::{self, SHORT_TEXT, put};
 use super::shown::{metric, status};
 use super::stored::Kept;
 use super::sums::Sums;
@@ -110,7 +110,7 @@ fn kind(change: &Change) -> &'static str {
 
 impl Compared<'_> {
     fn name(&self, item: Item, most: usize) -> String {
-        show::name(item, &self.kept.texts, most)
+        names::name(item, &self.kept.texts, most)
     }
 
     /// A figure of a second: time is sessions that were active on average.
@@ -225,7 +225,7 @@ impl Compared<'_> {
         let change = |change: &Change| {
             let mut object = Map::new();
             let known = self.kept.texts.get(&change.item);
-            object.insert("id".to_owned(), show::id(change.item).into());
+            object.insert("id".to_owned(), names::id(change.item).into());
             put(&mut object, "text", known.and_then(|text| text.text.clone()));
             put(&mut object, "database", known.and_then(|text| text.database.clone()));
             if change.is_nested {
@@ -285,7 +285,7 @@ mod tests {
         };
         assert_eq!(kind(&change(1.0, 0.2)), "called more");
         assert_eq!((kind(&change(-0.1, 0.2)), kind(&change(0.1, -0.2))), ("costs more", "costs less"));
-        assert_eq!(why(&change(1.0, 0.0)), "called more: 2 times a second, before 1");
+        assert_eq!(why(&change(1.0, 0.0)), "called more: 2.00 times a second, before 1.00");
         assert_eq!(why(&Change { kind: Kind::New, ..change(1.0, 0.0) }), "it is new");
     }
 

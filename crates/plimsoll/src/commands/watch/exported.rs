@@ -7,8 +7,8 @@ use plimsoll_report::model::{Cell, Column, Table, text};
 use serde_json::{Map, Value};
 
 use super::metrics::METRICS;
+use super::names::{self, moment, put};
 use super::ranges;
-use super::show::{self, moment, put};
 use super::stored::Kept;
 use super::sums::{Key, Sum, Sums};
 use crate::args::WatchExport;
@@ -80,7 +80,7 @@ impl Line<'_> {
             Cell::from(record.bucket.covered_us as f64 / 1e6),
             sums.status.to_string().into(),
             sums.coverage_percent().into(),
-            self.key.map_or_else(|| "other".to_owned(), |(item, _)| show::id(item)).into(),
+            self.key.map_or_else(|| "other".to_owned(), |(item, _)| names::id(item)).into(),
             self.text().and_then(|text| text.database.clone()).into(),
             self.key.is_some_and(|(_, is_nested)| is_nested).to_string().into(),
         ];
@@ -98,12 +98,12 @@ impl Line<'_> {
         object.insert("seconds".to_owned(), (record.bucket.covered_us as f64 / 1e6).into());
         object.insert("slot_status".to_owned(), sums.status.to_string().into());
         put(&mut object, "coverage_percent", sums.coverage_percent());
-        let id = self.key.map_or_else(|| "other".to_owned(), |(item, _)| show::id(item));
+        let id = self.key.map_or_else(|| "other".to_owned(), |(item, _)| names::id(item));
         object.insert("id".to_owned(), id.into());
         put(&mut object, "database", self.text().and_then(|text| text.database.clone()));
         put(&mut object, "text", self.text().and_then(|text| text.text.clone()));
         object.insert("nested".to_owned(), self.key.is_some_and(|(_, is_nested)| is_nested).into());
-        show::measures(&mut object, &self.sum);
+        names::measures(&mut object, &self.sum);
         object
     }
 }

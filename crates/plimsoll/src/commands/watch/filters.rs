@@ -6,7 +6,7 @@ use plimsoll_engine::QueryText;
 use plimsoll_measurement::counters::Item;
 
 use super::metrics::{self, Metric};
-use super::show::id;
+use super::names::id;
 use super::sums::{Key, Sum};
 use crate::failure::Failure;
 

@@ -91,9 +91,11 @@ impl Keeper {
             self.events.retain(|event| event.kind != "unsaved");
             self.event("unsaved", span, "these slots could not be saved");
         }
-        let items: BTreeSet<Item> =
-            self.waiting.iter().flat_map(|record| record.bucket.sums.keys()).map(|key| key.item).collect();
-        let new = items.iter().filter_map(|item| texts.get(item)).filter(|text| !self.texts.contains_key(&text.item));
+        let listed = self.waiting.iter().flat_map(|record| record.bucket.sums.keys()).map(|key| key.item);
+        let blockers = self.waiting.iter().flat_map(|record| &record.about.blockers).filter_map(|blocker| blocker.item);
+        let items: BTreeSet<Item> = listed.chain(blockers).collect();
+        let new =
+            items.iter().filter_map(|item| texts.get(item)).filter(|text| self.texts.get(&text.item) != Some(text));
         let new: Vec<QueryText> = new.cloned().collect();
         let text = |QueryText { item, database, text }: QueryText| Text { item, database, text };
         let new_texts: Vec<Text> = new.iter().cloned().map(text).collect();

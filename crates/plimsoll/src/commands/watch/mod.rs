@@ -1,14 +1,17 @@
 //! `plimsoll watch`: what statements a server's load is made of, slot by slot, and how much of it is known. What was watched is kept in
 //! the store, and shown, compared and exported from there.
 
+mod activity;
 mod chart;
 mod collect;
 mod compared;
 mod exported;
 mod filters;
 mod keeper;
+mod limits;
 mod listed;
 pub mod metrics;
+mod names;
 mod ranges;
 mod show;
 mod shown;

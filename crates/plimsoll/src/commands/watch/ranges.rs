@@ -32,15 +32,17 @@ pub fn moment(text: &str, end_us: i64) -> Result<i64, Failure> {
         let at = at.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp().as_microsecond());
         at.ok_or_else(|| wrong(text))
     };
-    if let Ok(time) = plain.parse::<Time>() {
-        let last = jiff::Timestamp::from_microsecond(end_us).map_err(|_| wrong(text))?;
-        let day = last.to_zoned(TimeZone::UTC).date();
-        let at = in_utc(day.to_datetime(time))?;
-        return Ok(if at > end_us { at - DAY_US } else { at });
+    // A time is part of a date with a time too, so that it is tried last.
+    if let Ok(at) = plain.parse::<DateTime>() {
+        return in_utc(at);
     }
-    let by_day =
-        plain.parse::<DateTime>().or_else(|_| plain.parse::<Date>().map(|day| day.to_datetime(Time::midnight())));
-    by_day.map_err(|_| wrong(text)).and_then(in_utc)
+    if let Ok(day) = plain.parse::<Date>() {
+        return in_utc(day.to_datetime(Time::midnight()));
+    }
+    let time = plain.parse::<Time>().map_err(|_| wrong(text))?;
+    let last = jiff::Timestamp::from_microsecond(end_us).map_err(|_| wrong(text))?;
+    let at = in_utc(last.to_zoned(TimeZone::UTC).date().to_datetime(time))?;
+    Ok(if at > end_us { at - DAY_US } else { at })
 }
 
 /// `FROM..TO`, where either may be missing.

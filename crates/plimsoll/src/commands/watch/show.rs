@@ -1,22 +1,18 @@
 //! How what was watched is shown: a line or an object for each slot, and a summary with the answer first.
 
-use std::collections::BTreeMap;
-
-use plimsoll_engine::QueryText;
-use plimsoll_measurement::counters::{Item, Measure};
+use plimsoll_measurement::counters::Measure;
 use plimsoll_measurement::units;
 use plimsoll_profile::{Slot, Status};
 
 use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
 use serde_json::{Map, Value, json};
 
-use super::metrics::METRICS;
+use super::limits;
+use super::names::{SHORT_TEXT, Texts, id, measures, moment, name, percent, put};
 use super::sums::{Key, Sum, Sums};
 
-/// So much of a text stands in a line or in a table.
-pub const SHORT_TEXT: usize = 60;
-
-pub type Texts = BTreeMap<Item, QueryText>;
+/// So many waits are listed.
+const MOST_WAITS: usize = 8;
 
 /// Readings in all, those that failed, and whether the last one did.
 #[derive(Debug, Clone, Copy)]
@@ -24,32 +20,6 @@ pub struct Counts {
     pub slots: u64,
     pub missed: u64,
     pub is_lost: bool,
-}
-
-pub fn moment(us: i64) -> String {
-    jiff::Timestamp::from_microsecond(us).map_or_else(|_| String::new(), |at| at.to_string())
-}
-
-/// The begin of a text on one line.
-pub fn short(text: &str, most: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    if line.chars().count() <= most { line } else { format!("{}…", line.chars().take(most).collect::<String>()) }
-}
-
-/// What a statement is called where there is little room.
-pub fn name(item: Item, texts: &Texts, most: usize) -> String {
-    let known = texts.get(&item).and_then(|text| text.text.as_deref());
-    known.map_or_else(|| format!("statement {}", id(item)), |text| short(text, most))
-}
-
-/// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.
-pub fn id(item: Item) -> String {
-    format!("{:024x}", item.0)
-}
-
-pub fn percent(share: Option<f64>) -> String {
-    share.and_then(format::percent).unwrap_or_else(|| "?".to_owned())
 }
 
 /// The line of a slot.
@@ -66,20 +36,6 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     let share = sums.share_percent(sum.elapsed_us()).map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
     let room = width.saturating_sub(begin.chars().count() + 9).clamp(20, SHORT_TEXT);
     format!("{begin}  {share:>3} %  {}", name(item, texts, room))
-}
-
-pub fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        object.insert(name.to_owned(), value.into());
-    }
-}
-
-/// All figures of a statement that are known.
-pub fn measures(object: &mut Map<String, Value>, sum: &Sum) {
-    for metric in METRICS {
-        put(object, metric.name, sum.values.get(metric.measure));
-    }
-    object.insert("status".to_owned(), sum.status.to_string().into());
 }
 
 /// The object of a slot: unknown is absent.
@@ -99,6 +55,7 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     reasons.dedup();
     object.insert("unknown".to_owned(), reasons.into());
     object.insert("own_us".to_owned(), sums.own_us().into());
+    put(&mut object, "sessions", limits::json(sums, texts));
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
     object.insert("queries".to_owned(), Value::Array(queries));
@@ -168,7 +125,10 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
     answer.say(Tone::Quiet, own_cost(all));
     let mut table = Part::of(Rank::Table);
     table.table("Statements by time", statements(all, texts, top));
-    report.add_all([answer, table]);
+    let mut details = Part::of(Rank::Table);
+    details.table("What sessions waited for", limits::waits(all, MOST_WAITS));
+    details.table("Who held others up", limits::blockers(all, texts));
+    report.add_all([answer, table, details]);
     report
 }
 
@@ -186,6 +146,7 @@ pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
         format!("On average {active:.2} sessions were active, over {seconds} in {of}.")
     });
     answer.say(Tone::Plain, active);
+    limits::say(&mut answer, all, texts);
     if !all.unknown.is_empty() {
         let unknown: Vec<&str> = all.unknown.iter().copied().collect();
         answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
@@ -227,13 +188,8 @@ fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measurement::counters::Values;
-
-    #[test]
-    fn a_long_text_is_cut_to_one_line() {
-        assert_eq!(short("SELECT  1\n\tFROM   x", 40), "SELECT 1 FROM x");
-        assert_eq!(short("SELECT äöü FROM x", 10), "SELECT äöü…");
-    }
+    use plimsoll_engine::QueryText;
+    use plimsoll_measurement::counters::{Item, Values};
 
     #[test]
     fn the_answer_comes_first_and_says_what_it_is_of() {

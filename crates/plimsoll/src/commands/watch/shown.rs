@@ -13,9 +13,11 @@ use serde_json::{Map, Value};
 
 use super::chart;
 use super::filters::Filters;
+use super::limits;
 use super::metrics::{self, BY_COMPLETION, METRICS, Metric};
+use super::names::{self, SHORT_TEXT, measures, put};
 use super::ranges::{self, shown};
-use super::show::{self, SHORT_TEXT, measures, put};
+use super::show;
 use super::stored::Kept;
 use super::sums::{Sum, Sums};
 use crate::args::{By, WatchShow};
@@ -83,12 +85,12 @@ fn rows(sums: &Sums, by: By, kept: &Kept, filters: &Filters, sort: Metric) -> Ve
     for ((item, is_nested), sum) in filters.of_listed(sums.ranked()) {
         let known = kept.texts.get(&item);
         let (name, one) = match by {
-            By::Query => (show::name(item, &kept.texts, SHORT_TEXT), Some(item)),
+            By::Query => (names::name(item, &kept.texts, SHORT_TEXT), Some(item)),
             By::Database => {
                 (known.and_then(|text| text.database.clone()).unwrap_or_else(|| "database unknown".to_owned()), None)
             }
             By::Text => {
-                (known.and_then(|text| text.text.clone()).unwrap_or_else(|| show::name(item, &kept.texts, 0)), None)
+                (known.and_then(|text| text.text.clone()).unwrap_or_else(|| names::name(item, &kept.texts, 0)), None)
             }
             By::Instance => (kept.watched.target.clone(), None),
         };
@@ -153,6 +155,7 @@ impl Shown<'_> {
         object.insert("unit".to_owned(), options.unit.name().into());
         object.insert("sort".to_owned(), self.sort.name.into());
         object.insert("own_us".to_owned(), sums.own_us().into());
+        put(&mut object, "sessions", limits::json(sums, &self.kept.texts));
         let rows = self.rows.iter().take(self.top()).map(|row| self.json_row(row));
         object.insert("rows".to_owned(), rows.collect());
         if let Some((count, sum)) = self.rest() {
@@ -182,7 +185,7 @@ impl Shown<'_> {
         let known = row.item.and_then(|item| self.kept.texts.get(&item));
         match (row.item, self.options.by) {
             (Some(item), _) => {
-                object.insert("id".to_owned(), show::id(item).into());
+                object.insert("id".to_owned(), names::id(item).into());
                 put(&mut object, "text", known.and_then(|text| text.text.clone()));
                 put(&mut object, "database", known.and_then(|text| text.database.clone()));
             }
@@ -210,9 +213,14 @@ impl Shown<'_> {
             picture.pictures(chart::over_time(self.kept, self.range, self.sort, &order, filters)?);
         }
         table.table(&format!("By {}", self.sort.label.to_lowercase()), self.table());
-        let mut details = Part::detail("What happened");
-        details.table("", events(self.events));
-        report.add_all([answer, picture, table, details]);
+        if !filters.is_empty() {
+            report.about.push(format!("only {}", self.options.filters.join(", ")));
+        }
+        let mut waits = Part::of(Rank::Table);
+        waits.table("What sessions waited for", limits::waits(self.sums, self.top()));
+        waits.table("Who held others up", limits::blockers(self.sums, &self.kept.texts));
+        waits.table("What happened", events(self.events));
+        report.add_all([answer, picture, table, waits]);
         Ok(report)
     }
 
@@ -239,7 +247,7 @@ impl Shown<'_> {
         };
         let mut table = Table::with(columns);
         for row in &listed {
-            table.row(cells(show::short(&row.name, SHORT_TEXT - 15), &row.sum, row.is_nested));
+            table.row(cells(names::short(&row.name, SHORT_TEXT - 15), &row.sum, row.is_nested));
         }
         if let Some((count, sum)) = self.rest().filter(|_| !listed.is_empty()) {
             table.row(cells(format!("{count} others"), &sum, false));
