@@ -260,6 +260,11 @@ fn what_is_kept_is_listed_shown_compared_and_exported() {
         "slot_start,slot_end,seconds,slot_status,coverage_percent,id,database,nested,executions,elapsed_us"
     ));
 
+    // A statement of a table that was made anew is another one to the server, and the same to people.
+    let by_query = scene.say(&["watch", "compare", &format!("..{between}"), "--by", "query"]);
+    assert_eq!(by_query.code, 0, "{by_query:?}");
+    scene.say(&["watch", "compare", "-9000s..-5000s", "-5000s.."]).failed(2, &["nothing is known"]);
+
     scene.say(&["watch", "show", "postgres://nobody/nothing"]).failed(2, &["nothing is kept of"]);
     scene.say(&["watch", "show", "--sort", "beauty"]).failed(2, &["no metric"]);
     scene.say(&["watch", "show", "--where", "colour=red"]).failed(2, &["colour"]);

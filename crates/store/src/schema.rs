@@ -171,7 +171,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         logical_read_pages INTEGER, physical_read_pages INTEGER, logical_write_pages INTEGER, temp_pages INTEGER,
         log_bytes INTEGER, spills INTEGER, errors INTEGER, waits INTEGER, wait_us INTEGER, signal_us INTEGER,
         reads INTEGER, read_bytes INTEGER, read_us INTEGER, writes INTEGER, write_bytes INTEGER, write_us INTEGER,
-        queued_us INTEGER, count INTEGER, active_us INTEGER, unseen_us INTEGER,
+        queued_us INTEGER, count INTEGER, active_us INTEGER, unseen_us INTEGER, sampled_us INTEGER,
         PRIMARY KEY (watched_no, tier, start_us, query_no, nested, plan),
         FOREIGN KEY (watched_no, tier, start_us) REFERENCES watched_slot ON DELETE CASCADE
     ) STRICT, WITHOUT ROWID;

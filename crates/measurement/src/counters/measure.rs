@@ -60,11 +60,13 @@ pub enum Measure {
     ActiveUs,
     /// Time of statements that were seen to run, ended, and were counted nowhere: cancelled, failed or dropped.
     UnseenUs,
+    /// Time in which samples of sessions saw the statement, its commit included: an estimate, as good as there are samples.
+    SampledUs,
 }
 
 impl Measure {
     /// All of them, in their order.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Executions,
         Self::ElapsedUs,
         Self::CpuUs,
@@ -91,6 +93,7 @@ impl Measure {
         Self::Count,
         Self::ActiveUs,
         Self::UnseenUs,
+        Self::SampledUs,
     ];
 
     /// Its name, as it is stored.
@@ -122,6 +125,7 @@ impl Measure {
             Self::Count => "count",
             Self::ActiveUs => "active_us",
             Self::UnseenUs => "unseen_us",
+            Self::SampledUs => "sampled_us",
         }
     }
 

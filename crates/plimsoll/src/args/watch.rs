@@ -99,7 +99,8 @@ pub struct WatchShow {
     /// In which unit figures are shown.
     #[arg(long, value_enum, value_name = "UNIT", default_value_t = Unit::Total)]
     pub unit: Unit,
-    /// The metric that rows are sorted by, such as executions, rows, reads [default: elapsed_us].
+    /// The metric that rows are sorted by, such as executions, rows, reads [default: elapsed_us, or sampled_us
+    /// where that explains little].
     #[arg(long, value_name = "METRIC")]
     pub sort: Option<String>,
     /// How many rows are listed; the others are added up.
@@ -116,6 +117,15 @@ pub struct WatchShow {
     pub json: bool,
 }
 
+/// Which statements count as the same in two ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareBy {
+    /// Those of the same text: tables that were made anew, or in another database, change nothing.
+    Text,
+    /// Those that the server counts as one.
+    Query,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A range is FROM..TO. Either may be missing: -30m.. is the last half hour of what is kept. Times are as in 'plimsoll watch show'.
@@ -130,7 +140,11 @@ pub struct WatchCompare {
     /// The server, as it was watched [default: the one that was watched last].
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
-    /// The metric that is compared, such as executions, rows, reads [default: elapsed_us].
+    /// Which statements count as the same.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = CompareBy::Text)]
+    pub by: CompareBy,
+    /// The metric that is compared, such as executions, rows, reads [default: elapsed_us, or sampled_us
+    /// where that explains little].
     #[arg(long, value_name = "METRIC")]
     pub sort: Option<String>,
     /// How many changes are listed.

@@ -89,8 +89,14 @@ impl Activity {
         record.about.sampled = Some(Sampled { cpus: self.cpus, ..sampled });
         record.about.block(&blockers.blockers);
         record.waits = waits;
+        let mut seen: BTreeMap<Item, u64> = BTreeMap::new();
+        for ((item, _), us) in &record.waits {
+            if let Some(item) = item {
+                *seen.entry(*item).or_default() += us;
+            }
+        }
         if record.bucket.covered_us > 0 {
-            add(record, &closed, own);
+            add(record, &closed, &seen, own);
         }
     }
 }
@@ -104,17 +110,19 @@ fn wait_name(session: &SeenSession) -> String {
 }
 
 /// The time by activity of each statement, and that of executions that ended unseen.
-fn add(record: &mut Record, closed: &Closed, own: &[Item]) {
+fn add(record: &mut Record, closed: &Closed, seen: &BTreeMap<Item, u64>, own: &[Item]) {
     let sums = &mut record.bucket.sums;
     // A statement that runs on has completed nothing: that is a known zero of what is known of others.
     let known: BTreeSet<Measure> =
         sums.values().flat_map(|sum| sum.values.iter().map(|(measure, _)| measure)).collect();
-    for (item, activity) in closed.items.iter().filter(|(item, _)| !own.contains(item)) {
-        let [active_us, unseen_us] = [activity.by_activity_us(), activity.ended_unseen_us];
-        let is_listed = sums.keys().any(|key| key.item == *item && !key.is_nested);
-        if !is_listed && (active_us > 0 || unseen_us > 0) {
+    let items: BTreeSet<Item> = closed.items.keys().chain(seen.keys()).copied().collect();
+    for item in items.into_iter().filter(|item| !own.contains(item)) {
+        let activity = closed.items.get(&item).copied().unwrap_or_default();
+        let has_any = activity.by_activity_us() > 0 || activity.ended_unseen_us > 0 || seen.contains_key(&item);
+        let is_listed = sums.keys().any(|key| key.item == item && !key.is_nested);
+        if !is_listed && has_any {
             let values = Values::of(known.iter().map(|measure| (*measure, 0)));
-            let key = Key { is_nested: false, item: *item, plan: None };
+            let key = Key { is_nested: false, item, plan: None };
             sums.insert(key, Sum { values, status: Status::EXACT, longest_us: None });
         }
     }
@@ -122,6 +130,7 @@ fn add(record: &mut Record, closed: &Closed, own: &[Item]) {
         let activity = closed.items.get(&key.item).copied().unwrap_or_default();
         sum.values.set(Measure::ActiveUs, activity.by_activity_us());
         sum.values.set(Measure::UnseenUs, activity.ended_unseen_us);
+        sum.values.set(Measure::SampledUs, seen.get(&key.item).copied().unwrap_or(0));
     }
 }
 

@@ -1,5 +1,7 @@
 //! `plimsoll watch compare`: what changed from one range of time to another, and why.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::exit;
 use plimsoll_profile::Status;
@@ -10,13 +12,13 @@ use plimsoll_report::terminal;
 use serde_json::{Map, Value, json};
 
 use super::filters::Filters;
-use super::metrics::Metric;
+use super::metrics::{BY_COMPLETION, Metric};
 use super::names::{self, SHORT_TEXT, put};
 use super::ranges::{self, shown};
 use super::shown::{metric, status};
 use super::stored::Kept;
 use super::sums::Sums;
-use crate::args::WatchCompare;
+use crate::args::{CompareBy, WatchCompare};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -25,7 +27,7 @@ use crate::settings::Settings;
 const SAME_COVERAGE_POINTS: f64 = 5.0;
 
 pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let metric = metric(options.sort.as_deref())?;
+    let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse(&options.filters)?;
     let kept = Kept::find(options.target.as_deref(), settings)?;
     let before = ranges::range(&options.before, &kept.whole)?;
@@ -33,17 +35,20 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
         Some(text) => ranges::range(text, &kept.whole)?,
         None => ranges::checked(before.end..kept.whole.end, "what is kept after the first range")?,
     };
-    let of = |range: &std::ops::Range<i64>| -> Result<Bucket, Failure> {
+    let of = |range: &std::ops::Range<i64>| -> Result<Sums, Failure> {
         let sums = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
-        if sums.covered_us == 0 {
-            let message = format!("nothing is known of {} to {}", shown(range.start), shown(range.end));
-            return Err(
-                Failure::usage(message).hint("'plimsoll watch list' says from when to when servers were watched")
-            );
+        if sums.covered_us > 0 {
+            return Ok(sums);
         }
-        Ok(bucket(&sums, range, filters.is_empty()))
+        let message = format!("nothing is known of {} to {}", shown(range.start), shown(range.end));
+        Err(Failure::usage(message).hint("'plimsoll watch list' says from when to when servers were watched"))
     };
-    let sides = [of(&before)?, of(&after)?];
+    let (old, new) = (of(&before)?, of(&after)?);
+    // Both are ranked by what says enough of both.
+    let best = [old.best_metric(), new.best_metric()];
+    let metric = wanted.unwrap_or(if best[0] == best[1] { best[0] } else { BY_COMPLETION });
+    let same = same(&kept, options.by);
+    let sides = [(&old, &before), (&new, &after)].map(|(sums, range)| bucket(sums, range, &same, filters.is_empty()));
     let spans = [&before, &after].map(|range| format!("{} to {}", shown(range.start), shown(range.end)));
     let comparison = hold(&sides[..1], &sides[1..], metric.measure);
     let compared = Compared { kept: &kept, comparison: &comparison, metric, top: options.top.into(), spans };
@@ -55,8 +60,19 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
     Ok(exit::DONE)
 }
 
+/// Which statements count as one: those of the same text, of which a table that is made anew makes others.
+fn same(kept: &Kept, by: CompareBy) -> BTreeMap<Item, Item> {
+    let mut first: BTreeMap<&str, Item> = BTreeMap::new();
+    let texts = kept.texts.values().filter(|_| by == CompareBy::Text);
+    texts.filter_map(|text| Some((text.item, *first.entry(text.text.as_deref()?).or_insert(text.item)))).collect()
+}
+
 /// A range as one bucket.
-fn bucket(sums: &Sums, range: &std::ops::Range<i64>, is_whole: bool) -> Bucket {
+fn bucket(sums: &Sums, range: &std::ops::Range<i64>, same: &BTreeMap<Item, Item>, is_whole: bool) -> Bucket {
+    let mut by_item: BTreeMap<(Item, bool), super::sums::Sum> = BTreeMap::new();
+    for ((item, is_nested), one) in &sums.by_query {
+        super::sums::Sum::add(&mut by_item, (same.get(item).copied().unwrap_or(*item), *is_nested), *one);
+    }
     let sum = |sum: &super::sums::Sum| Sum { values: sum.values, status: sum.status, longest_us: None };
     Bucket {
         start_us: range.start,
@@ -65,8 +81,7 @@ fn bucket(sums: &Sums, range: &std::ops::Range<i64>, is_whole: bool) -> Bucket {
         status: sums.status,
         explained_us: sums.explained.map(|(explained, _)| explained),
         total_us: sums.explained.map(|(_, total)| total),
-        sums: sums
-            .by_query
+        sums: by_item
             .iter()
             .map(|((item, is_nested), one)| (Key { is_nested: *is_nested, item: *item, plan: None }, sum(one)))
             .collect(),
@@ -293,7 +308,7 @@ mod tests {
     fn a_range_keeps_what_is_not_listed() {
         let sum = super::super::sums::Sum { values: Values::of([(Measure::Rows, 3)]), status: Status::EXACT };
         let sums = Sums { rest: Some((2, sum)), covered_us: 5, ..Sums::default() };
-        assert_eq!(bucket(&sums, &(0..10), true).other.map(|other| other.sums), Some(2));
-        assert_eq!(bucket(&sums, &(0..10), false).other, None);
+        assert_eq!(bucket(&sums, &(0..10), &BTreeMap::new(), true).other.map(|other| other.sums), Some(2));
+        assert_eq!(bucket(&sums, &(0..10), &BTreeMap::new(), false).other, None);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_engine::queries::WaitClass;
+use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::units;
 use plimsoll_profile::Blocker;
 use plimsoll_report::model::{Cell, Part, Table, Tone, format, number, scaled, text};
@@ -16,6 +17,9 @@ const WORTH_A_NAME_PERCENT: f64 = 5.0;
 
 /// From this part of its ceiling on, a limit is near.
 const NEAR_PERCENT: f64 = 80.0;
+
+/// Less than this part of the time of sessions that ended unseen is not worth a word.
+const UNSEEN_PERCENT: f64 = 1.0;
 
 /// With fewer sessions at work on average nothing is held up for long.
 const IDLE_SESSIONS: f64 = 0.1;
@@ -41,6 +45,14 @@ fn ranked<'s>(sums: &'s Sums, name_of: impl Fn(&'s str) -> &'s str) -> Vec<(&'s 
 /// Time of all sessions that samples saw at work, in microseconds.
 pub fn seen_us(sums: &Sums) -> u64 {
     sums.waits.values().sum()
+}
+
+/// What sessions waited for most while they were at work on a statement, and which part of their time there, in percent.
+pub fn most_of(sums: &Sums, item: Item) -> Option<(&str, f64)> {
+    let of_item = || sums.waits.iter().filter(move |((of, _), _)| *of == Some(item));
+    let all: u64 = of_item().map(|(_, us)| us).sum();
+    let ((_, wait), us) = of_item().max_by_key(|(_, us)| **us)?;
+    (all > 0).then(|| (wait.as_str(), 100.0 * *us as f64 / all as f64))
 }
 
 fn percent(part: u64, all: u64) -> String {
@@ -108,7 +120,9 @@ pub fn say(part: &mut Part, sums: &Sums, texts: &Texts) {
         let who = blocker_name(worst, texts, SHORT_TEXT);
         part.say(Tone::Warning, format!("Others waited {waited} for {who}, up to {most} at a time."));
     }
-    let unseen = sums.all().get(plimsoll_measurement::counters::Measure::UnseenUs).filter(|us| *us > 0);
+    // A commit that takes longer than its statement looks like that as well, for a moment.
+    let is_much = |us: &u64| 100.0 * *us as f64 >= UNSEEN_PERCENT * seen_us(sums) as f64;
+    let unseen = sums.all().get(plimsoll_measurement::counters::Measure::UnseenUs).filter(|us| *us > 0).filter(is_much);
     part.say(
         Tone::Plain,
         unseen.map(|us| {
@@ -200,7 +214,6 @@ fn without_unknown(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measurement::counters::Item;
     use plimsoll_profile::Sampled;
 
     fn sums(waits: &[(&str, u64)], sampled: Sampled) -> Sums {

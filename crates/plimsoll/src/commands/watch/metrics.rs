@@ -21,10 +21,11 @@ const fn metric(name: &'static str, label: &'static str, measure: Measure, spare
 }
 
 /// All of them, in the order of columns.
-pub const METRICS: [Metric; 12] = [
+pub const METRICS: [Metric; 13] = [
     metric("executions", "Calls", Measure::Executions, 0),
     metric("elapsed_us", "Time", Measure::ElapsedUs, 0),
-    metric("active_us", "Active", Measure::ActiveUs, 0),
+    metric("active_us", "Active", Measure::ActiveUs, 1),
+    metric("sampled_us", "Seen", Measure::SampledUs, 0),
     metric("unseen_us", "Ended unseen", Measure::UnseenUs, 2),
     metric("rows", "Rows", Measure::Rows, 3),
     metric("reads", "Page reads", Measure::PhysicalReadPages, 1),
@@ -38,6 +39,9 @@ pub const METRICS: [Metric; 12] = [
 
 /// The metric that statements are ranked by if nobody says which.
 pub const BY_COMPLETION: Metric = METRICS[1];
+
+/// The metric that statements are ranked by where their own counts explain little.
+pub const BY_SAMPLES: Metric = METRICS[3];
 
 /// A metric by its name, or by the name of its column.
 pub fn by_name(name: &str) -> Option<Metric> {
@@ -93,7 +97,12 @@ impl Metric {
     pub const fn is_time(self) -> bool {
         matches!(
             self.measure,
-            Measure::ElapsedUs | Measure::ActiveUs | Measure::UnseenUs | Measure::IoReadUs | Measure::IoWriteUs
+            Measure::ElapsedUs
+                | Measure::ActiveUs
+                | Measure::SampledUs
+                | Measure::UnseenUs
+                | Measure::IoReadUs
+                | Measure::IoWriteUs
         )
     }
 

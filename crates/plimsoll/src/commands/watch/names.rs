@@ -15,6 +15,9 @@ pub const SHORT_TEXT: usize = 60;
 
 pub type Texts = BTreeMap<Item, QueryText>;
 
+/// So much of a list of columns stands before its tables.
+const LIST: usize = 15;
+
 /// A moment, to the microsecond.
 pub fn moment(us: i64) -> String {
     jiff::Timestamp::from_microsecond(us).map_or_else(|_| String::new(), |at| at.to_string())
@@ -24,7 +27,22 @@ pub fn moment(us: i64) -> String {
 pub fn short(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    if line.chars().count() <= most { line } else { format!("{}…", line.chars().take(most).collect::<String>()) }
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    if line.chars().count() <= most {
+        return line;
+    }
+    // Of a long list of columns the first ones say enough, and the tables more.
+    match line.split_once(" FROM ") {
+        Some((columns, tables))
+            if columns.starts_with("SELECT ") && most >= 2 * LIST && columns.chars().count() > LIST =>
+        {
+            let tables = format!(" FROM {tables}");
+            let rest = most - LIST - 1;
+            let end = if tables.chars().count() > rest { "…" } else { "" };
+            format!("{}…{}{end}", cut(columns, LIST), cut(&tables, rest))
+        }
+        _ => format!("{}…", cut(&line, most)),
+    }
 }
 
 /// What a statement is called where there is little room.
@@ -65,5 +83,13 @@ mod tests {
     fn a_long_text_is_cut_to_one_line() {
         assert_eq!(short("SELECT  1\n\tFROM   x", 40), "SELECT 1 FROM x");
         assert_eq!(short("SELECT äöü FROM x", 10), "SELECT äöü…");
+        assert_eq!(
+            short("SELECT RowId, Bit1, Bit2, Bit3, Bit4 FROM t1 WHERE x = $1", 40),
+            "SELECT RowId, B… FROM t1 WHERE x = $1"
+        );
+        assert_eq!(
+            short("SELECT RowId, Bit1, Bit2, Bit3, Bit4 FROM t1 WHERE x = $1", 30),
+            "SELECT RowId, B… FROM t1 WHERE…"
+        );
     }
 }

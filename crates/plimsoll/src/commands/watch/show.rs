@@ -8,6 +8,7 @@ use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, numb
 use serde_json::{Map, Value, json};
 
 use super::limits;
+use super::metrics::BY_SAMPLES;
 use super::names::{SHORT_TEXT, Texts, id, measures, moment, name, percent, put};
 use super::sums::{Key, Sum, Sums};
 
@@ -92,20 +93,38 @@ pub fn own_cost(all: &Sums) -> String {
 
 /// What costs most over the whole time, and how much of it is known.
 pub fn headline(all: &Sums, texts: &Texts) -> String {
-    let top = all.ranked().into_iter().find(|((_, is_nested), _)| !is_nested);
+    if all.best_metric() == BY_SAMPLES {
+        return headline_of_samples(all, texts);
+    }
+    let top = all.ranked().into_iter().find(|((_, is_nested), sum)| !is_nested && sum.elapsed_us() > 0);
     let Some(((item, _), sum)) = top else {
         return "No statement ended while the server was watched.".to_owned();
     };
-    let executions = sum.values.get(Measure::Executions);
-    let mean =
-        mean_us(&sum).map_or_else(String::new, |us| format!(" of {} on average", units::format_seconds(us / 1e6)));
-    let ran = executions.map_or_else(String::new, |count| format!(", in {} executions{mean}", format::whole(count)));
     let of = if all.explained.is_some() { "the database time" } else { "the time of all statements" };
-    format!(
-        "'{}' costs most: {} of {of}{ran}.",
-        name(item, texts, SHORT_TEXT),
-        percent(all.share_percent(sum.elapsed_us()))
-    )
+    let name = name(item, texts, SHORT_TEXT);
+    format!("'{name}' costs most: {} of {of}{}.", percent(all.share_percent(sum.elapsed_us())), ran(&sum))
+}
+
+/// The same where what statements count of themselves explains little: what sessions were seen to do, commits included.
+fn headline_of_samples(all: &Sums, texts: &Texts) -> String {
+    let top = all.ranked_by(BY_SAMPLES).into_iter().find(|((_, is_nested), _)| !is_nested);
+    let seen = limits::seen_us(all);
+    let Some(((item, _), sum)) = top else { return "Sessions were seen at work on no known statement.".to_owned() };
+    let share = percent(sum.values.get(Measure::SampledUs).map(|us| 100.0 * us as f64 / seen as f64));
+    let waits = limits::most_of(all, item).map_or_else(String::new, |(wait, part)| {
+        let wait = wait.replace(": ", ", ");
+        format!(", {} of that in {wait}", percent(Some(part)))
+    });
+    let name = name(item, texts, SHORT_TEXT);
+    format!("'{name}' costs most: sessions were at work on it {share} of their time{waits}{}.", ran(&sum))
+}
+
+/// How often it was executed, and for how long.
+fn ran(sum: &Sum) -> String {
+    let mean =
+        mean_us(sum).map_or_else(String::new, |us| format!(" of {} on average", units::format_seconds(us / 1e6)));
+    let executions = sum.values.get(Measure::Executions).filter(|count| *count > 0);
+    executions.map_or_else(String::new, |count| format!(", in {} executions{mean}", format::whole(count)))
 }
 
 fn mean_us(sum: &Sum) -> Option<f64> {
@@ -124,7 +143,14 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
     }
     answer.say(Tone::Quiet, own_cost(all));
     let mut table = Part::of(Rank::Table);
-    table.table("Statements by time", statements(all, texts, top));
+    table.table(
+        if all.best_metric() == BY_SAMPLES {
+            "Statements, by what sessions were seen at work on"
+        } else {
+            "Statements by time"
+        },
+        statements(all, texts, top),
+    );
     let mut details = Part::of(Rank::Table);
     details.table("What sessions waited for", limits::waits(all, MOST_WAITS));
     details.table("Who held others up", limits::blockers(all, texts));
@@ -138,7 +164,12 @@ pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
     answer.say(Tone::Headline, headline(all, texts));
     let captured = all.coverage_percent().map(|share| {
         let share = percent(Some(share));
-        format!("Statements that ended explain {share} of the database time; docs/WATCH.md says what the rest can be.")
+        let rest = if all.best_metric() == BY_SAMPLES {
+            "The rest is commits, parsing, planning and clients, which samples show"
+        } else {
+            "docs/WATCH.md says what the rest can be"
+        };
+        format!("What statements count of themselves explains {share} of the database time. {rest}.")
     });
     answer.say(Tone::Plain, captured);
     let active = all.active_sessions().map(|active| {
@@ -160,7 +191,12 @@ pub fn slots(count: u64) -> String {
 }
 
 fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
-    let ranked = all.ranked();
+    let ranked = all.ranked_by(all.best_metric());
+    let seen_us = limits::seen_us(all);
+    let seen = |sum: &Sum| {
+        let us = sum.values.get(Measure::SampledUs).filter(|_| seen_us > 0)?;
+        Some(100.0 * us as f64 / seen_us as f64)
+    };
     let seconds = |us: f64| Cell::quantity(us / 1e6, "s");
     let status = |(_, is_nested): &Key, sum: &Sum| {
         let is_exact = sum.status == Status::EXACT;
@@ -174,6 +210,7 @@ fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
         ranked.into_iter().take(top),
         &[
             (text("Statement"), &|((item, _), _)| name(*item, texts, SHORT_TEXT - 15).into()),
+            (number("Seen", "%"), &|(_, sum)| seen(sum).into()),
             (number("Share", "%"), &|(_, sum)| all.share_percent(sum.elapsed_us()).into()),
             (number("Calls", ""), &|(_, sum)| sum.values.get(Measure::Executions).into()),
             (scaled("Total", "s"), &|(_, sum)| seconds(sum.elapsed_us() as f64)),

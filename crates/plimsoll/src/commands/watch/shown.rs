@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::chart;
 use super::filters::Filters;
 use super::limits;
-use super::metrics::{self, BY_COMPLETION, METRICS, Metric};
+use super::metrics::{self, METRICS, Metric};
 use super::names::{self, SHORT_TEXT, measures, put};
 use super::ranges::{self, shown};
 use super::show;
@@ -38,11 +38,12 @@ struct Row {
 }
 
 pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let sort = metric(options.sort.as_deref())?;
+    let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse(&options.filters)?;
     let kept = Kept::find(options.target.as_deref(), settings)?;
     let range = range(options, &kept)?;
     let sums = kept.sums(&range, |item| filters.takes(item, &kept.texts))?;
+    let sort = wanted.unwrap_or_else(|| sums.best_metric());
     let rows = rows(&sums, options.by, &kept, &filters, sort);
     let events = kept.events(&range)?;
     let shown = Shown { options, kept: &kept, range: &range, sums: &sums, rows: &rows, sort, events: &events };
@@ -67,8 +68,7 @@ const HOW_TO_READ: [&str; 3] = [
 ];
 
 /// A metric by its name.
-pub fn metric(name: Option<&str>) -> Result<Metric, Failure> {
-    let Some(name) = name else { return Ok(BY_COMPLETION) };
+pub fn metric(name: &str) -> Result<Metric, Failure> {
     metrics::by_name(name)
         .ok_or_else(|| Failure::usage(format!("no metric is '{name}'")).hint(format!("one of {}", metrics::names())))
 }

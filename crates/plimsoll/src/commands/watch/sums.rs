@@ -2,8 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::metrics::{BY_COMPLETION, BY_SAMPLES, Metric};
 use plimsoll_measurement::counters::{Item, Measure, Values};
 use plimsoll_profile::{About, Reason, Record, Status};
+
+/// From this part of the time on, what statements count of themselves says what costs most.
+const EXPLAINED_PERCENT: f64 = 80.0;
+
+/// So many sessions have to be seen for a share of them to be worth a name: it is right to a fifth of itself then. One is seen a second.
+const ENOUGH_SAMPLES: u64 = 30;
+const SAMPLE_US: u64 = 1_000_000;
 
 /// What is summed apart: a statement, and whether its caller's time has the same work once more.
 pub type Key = (Item, bool);
@@ -168,6 +176,21 @@ impl Sums {
     pub fn share_percent(&self, us: u64) -> Option<f64> {
         let all = self.database_us();
         (all > 0).then(|| 100.0 * us as f64 / all as f64)
+    }
+
+    /// The metric that says most of what cost most. Where what statements count of themselves explains little of the time, as with commits
+    /// that wait for the log, samples say more, if there are enough.
+    pub fn best_metric(&self) -> Metric {
+        let is_explained = self.coverage_percent().is_some_and(|percent| percent >= EXPLAINED_PERCENT);
+        let seen = self.waits.values().sum::<u64>() / SAMPLE_US;
+        if !is_explained && seen >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
+    }
+
+    /// Statements by a metric, the most first.
+    pub fn ranked_by(&self, metric: Metric) -> Vec<(Key, Sum)> {
+        let mut ranked = self.ranked();
+        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.values.get(metric.measure)));
+        ranked
     }
 
     /// Statements by time, the most first.
