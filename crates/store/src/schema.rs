@@ -111,7 +111,8 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         WHERE event.run_id = run.run_id AND kind IN ('begun', 'finished') AND json_valid(document)
         ORDER BY kind LIMIT 1), 'measured');",
     // Version 5: what was watched. Moments are microseconds since 1970 by the server's clock. Tier 0 has slots shorter than a minute, 1
-    // minutes and longer slots, 2 quarters of an hour, 3 hours. A measure that is not known is NULL; statement 0 is the exact rest.
+    // minutes and longer slots, 2 quarters of an hour, 3 hours. Statement 0 is the exact rest. Measures are packed: a bit for each that is
+    // known, by its place, and then their values, all as numbers of variable length (LEB128).
     "CREATE TABLE watched (
         watched_no INTEGER PRIMARY KEY,
         target TEXT NOT NULL UNIQUE,
@@ -144,6 +145,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     ) STRICT;
     CREATE INDEX watched_query_text ON watched_query (text_no);
     CREATE TABLE watched_slot (
+        slot_no INTEGER PRIMARY KEY,
         watched_no INTEGER NOT NULL REFERENCES watched ON DELETE CASCADE,
         tier INTEGER NOT NULL,
         start_us INTEGER NOT NULL,
@@ -155,35 +157,25 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         total_us INTEGER,
         sums INTEGER NOT NULL,
         document TEXT NOT NULL,
-        PRIMARY KEY (watched_no, tier, start_us)
-    ) STRICT, WITHOUT ROWID;
+        UNIQUE (watched_no, tier, start_us)
+    ) STRICT;
     CREATE TABLE watched_sum (
-        watched_no INTEGER NOT NULL,
-        tier INTEGER NOT NULL,
-        start_us INTEGER NOT NULL,
+        slot_no INTEGER NOT NULL REFERENCES watched_slot ON DELETE CASCADE,
         query_no INTEGER NOT NULL,
         nested INTEGER NOT NULL,
         plan INTEGER NOT NULL,
         status INTEGER NOT NULL,
         sums INTEGER NOT NULL,
         longest_us INTEGER,
-        executions INTEGER, elapsed_us INTEGER, cpu_us INTEGER, io_read_us INTEGER, io_write_us INTEGER, rows INTEGER,
-        logical_read_pages INTEGER, physical_read_pages INTEGER, logical_write_pages INTEGER, temp_pages INTEGER,
-        log_bytes INTEGER, spills INTEGER, errors INTEGER, waits INTEGER, wait_us INTEGER, signal_us INTEGER,
-        reads INTEGER, read_bytes INTEGER, read_us INTEGER, writes INTEGER, write_bytes INTEGER, write_us INTEGER,
-        queued_us INTEGER, count INTEGER, active_us INTEGER, unseen_us INTEGER, sampled_us INTEGER,
-        PRIMARY KEY (watched_no, tier, start_us, query_no, nested, plan),
-        FOREIGN KEY (watched_no, tier, start_us) REFERENCES watched_slot ON DELETE CASCADE
+        measures BLOB NOT NULL,
+        PRIMARY KEY (slot_no, query_no, nested, plan)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE watched_wait (
-        watched_no INTEGER NOT NULL,
-        tier INTEGER NOT NULL,
-        start_us INTEGER NOT NULL,
+        slot_no INTEGER NOT NULL REFERENCES watched_slot ON DELETE CASCADE,
         query_no INTEGER NOT NULL,
         wait_no INTEGER NOT NULL,
         us INTEGER NOT NULL,
-        PRIMARY KEY (watched_no, tier, start_us, query_no, wait_no),
-        FOREIGN KEY (watched_no, tier, start_us) REFERENCES watched_slot ON DELETE CASCADE
+        PRIMARY KEY (slot_no, query_no, wait_no)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE watched_wait_name (
         wait_no INTEGER PRIMARY KEY,

@@ -1,43 +1,58 @@
 //! Measures and identities as columns of tables.
 
-use std::fmt::Write as _;
-
 use plimsoll_profile::{Item, Measure, Values};
 use rusqlite::Row;
 
 /// The number that stands for the exact rest.
 pub(crate) const REST: i64 = 0;
 
-/// The names of all measures, as columns.
-pub(crate) fn names() -> String {
-    Measure::ALL.map(Measure::name).join(", ")
+/// Bits of a byte of a number of variable length; the highest says that more follow.
+const BITS: u32 = 7;
+const MORE: u8 = 1 << BITS;
+
+fn put(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= u64::from(MORE) {
+        bytes.push(number as u8 | MORE);
+        number >>= BITS;
+    }
+    bytes.push(number as u8);
 }
 
-/// Places for the values of all measures, from this number on.
-pub(crate) fn places(first: usize) -> String {
-    (first..first + Measure::ALL.len()).fold(String::new(), |mut places, number| {
-        let _ = write!(places, "{}?{number}", if number == first { "" } else { ", " });
-        places
-    })
-}
-
-/// By measure; a whole number beyond what SQLite can hold is the largest that it can.
-pub(crate) fn of_values(values: &Values) -> impl Iterator<Item = Option<i64>> + '_ {
-    Measure::ALL.into_iter().map(|measure| values.get(measure).map(whole))
-}
-
-/// The values of a row from a column on.
-pub(crate) fn values(row: &Row<'_>, first: usize) -> rusqlite::Result<Values> {
-    let mut values = Values::default();
-    for (at, measure) in Measure::ALL.into_iter().enumerate() {
-        if let Some(value) = row.get::<_, Option<i64>>(first + at)? {
-            values.set(measure, value.unsigned_abs());
+fn take(bytes: &mut std::slice::Iter<'_, u8>) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..u64::BITS).step_by(BITS as usize) {
+        let byte = *bytes.next()?;
+        number |= u64::from(byte & !MORE) << shift;
+        if byte & MORE == 0 {
+            return Some(number);
         }
     }
-    Ok(values)
+    None
 }
 
-/// A whole number as SQLite holds it.
+/// Measures as they are stored: a third of what columns take, as most are unknown and the others small.
+pub(crate) fn packed(values: &Values) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(64);
+    put(values.iter().fold(0, |known, (measure, _)| known | 1 << measure as u64), &mut bytes);
+    values.iter().for_each(|(_, value)| put(value, &mut bytes));
+    bytes
+}
+
+/// Measures as they were stored. One that a later release knows is left out.
+pub(crate) fn unpacked(bytes: &[u8]) -> Values {
+    let mut values = Values::default();
+    let mut bytes = bytes.iter();
+    let known = take(&mut bytes).unwrap_or(0);
+    for measure in Measure::ALL.into_iter().filter(|measure| known & 1 << *measure as u64 != 0) {
+        match take(&mut bytes) {
+            Some(value) => values.set(measure, value),
+            None => break,
+        }
+    }
+    values
+}
+
+/// A whole number as SQLite holds it; one that is beyond is the largest that it can hold.
 pub(crate) fn whole(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -50,4 +65,19 @@ pub(crate) fn blob(identity: u128) -> [u8; 16] {
 /// The item in a column.
 pub(crate) fn item(row: &Row<'_>, at: usize) -> rusqlite::Result<Item> {
     row.get::<_, [u8; 16]>(at).map(|bytes| Item(u128::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_come_back_and_what_is_not_known_stays_so() {
+        let all = Measure::ALL.map(|measure| (measure, u64::MAX >> (measure as u32 * 2)));
+        for values in [Values::of([]), Values::of([(Measure::Rows, 0), (Measure::SampledUs, 128)]), Values::of(all)] {
+            assert_eq!(unpacked(&packed(&values)), values);
+        }
+        assert_eq!(packed(&Values::of([(Measure::Executions, 5)])), [1, 5]);
+        assert_eq!(unpacked(&[0xff, 0xff]), Values::default(), "half a number is none");
+    }
 }

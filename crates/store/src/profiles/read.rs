@@ -48,20 +48,22 @@ pub(crate) fn records(
         WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 AND (?5 IS NULL OR is_rolled = ?5)
         ORDER BY start_us",
     )?;
-    let sql = format!(
-        "SELECT start_us, query_no, nested, plan, status, sums, longest_us, {} FROM watched_sum
-        WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 ORDER BY start_us, query_no, nested, plan",
-        columns::names()
-    );
-    let mut sums = connection.prepare_cached(&sql)?;
+    let mut sums = connection.prepare_cached(
+        "SELECT start_us, query_no, nested, plan, one.status, one.sums, longest_us, measures
+        FROM watched_slot JOIN watched_sum one USING (slot_no)
+        WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 AND (?5 IS NULL OR is_rolled = ?5)
+        ORDER BY start_us, query_no, nested, plan",
+    )?;
     let mut waits = connection.prepare_cached(
-        "SELECT start_us, query_no, name, us FROM watched_wait JOIN watched_wait_name USING (wait_no)
-        WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 ORDER BY start_us, query_no, wait_no",
+        "SELECT start_us, query_no, name, us
+        FROM watched_slot JOIN watched_wait USING (slot_no) JOIN watched_wait_name USING (wait_no)
+        WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 AND (?5 IS NULL OR is_rolled = ?5)
+        ORDER BY start_us, query_no, wait_no",
     )?;
     let tier = tier as i64;
     let mut heads = heads.query(params![number, tier, from_us, to_us, is_rolled])?;
-    let mut sums = sums.query(params![number, tier, from_us, to_us])?;
-    let mut waits = waits.query(params![number, tier, from_us, to_us])?;
+    let mut sums = sums.query(params![number, tier, from_us, to_us, is_rolled])?;
+    let mut waits = waits.query(params![number, tier, from_us, to_us, is_rolled])?;
     let (mut sum, mut wait) = (sums.next()?.map(sum_of).transpose()?, waits.next()?.map(wait_of).transpose()?);
     while let Some(head) = heads.next()? {
         let mut record = head_of(head)?;
@@ -108,7 +110,7 @@ fn sum_of(row: &Row<'_>) -> rusqlite::Result<SumRow> {
     let plan: i64 = row.get(3)?;
     let longest_us: Option<i64> = row.get(6)?;
     let sum = Sum {
-        values: columns::values(row, 7)?,
+        values: columns::unpacked(row.get_ref(7)?.as_blob()?),
         status: Status::from_bits(row.get(4)?),
         longest_us: longest_us.map(i64::unsigned_abs),
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use plimsoll_profile::bucket::{Key, Sum};
 use plimsoll_profile::{Item, Record};
-use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter, types::Value};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::columns::{self, REST, blob, whole};
@@ -161,19 +161,14 @@ pub(crate) fn record(
             sums as i64,
             serde_json::to_string(&record.about)?
         ])?;
-    let sql = format!(
-        "INSERT INTO watched_sum (watched_no, tier, start_us, query_no, nested, plan, status, sums, longest_us, {})
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, {})",
-        columns::names(),
-        columns::places(10)
-    );
-    let mut insert = connection.prepare_cached(&sql)?;
+    let slot = connection.last_insert_rowid();
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO watched_sum (slot_no, query_no, nested, plan, status, sums, longest_us, measures)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
     let mut put = |query: i64, nested: bool, plan: i64, count: u64, sum: &Sum| {
-        let longest = sum.longest_us.map(whole);
-        let head = [number, tier, bucket.start_us, query, nested.into(), plan, sum.status.bits().into(), whole(count)];
-        let head = head.map(Some).into_iter().chain([longest]);
-        let row = head.chain(columns::of_values(&sum.values)).map(Value::from);
-        insert.execute(params_from_iter(row))
+        let (longest_us, measures) = (sum.longest_us.map(whole), columns::packed(&sum.values));
+        insert.execute(params![slot, query, nested, plan, sum.status.bits(), whole(count), longest_us, measures])
     };
     for (Key { is_nested, item, plan }, sum) in &bucket.sums {
         let query = numbers.query(connection, *item, bucket.start_us)?;
@@ -184,16 +179,15 @@ pub(crate) fn record(
             put(REST, is_nested, 0, other.sums, &other.sum)?;
         }
     }
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO watched_wait (watched_no, tier, start_us, query_no, wait_no, us) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
+    let mut insert = connection
+        .prepare_cached("INSERT INTO watched_wait (slot_no, query_no, wait_no, us) VALUES (?1, ?2, ?3, ?4)")?;
     for ((item, name), us) in &record.waits {
         let query = match item {
             Some(item) => numbers.query(connection, *item, bucket.start_us)?,
             None => REST,
         };
         let wait = numbers.wait(connection, name)?;
-        insert.execute([number, tier, bucket.start_us, query, wait, whole(*us)])?;
+        insert.execute([slot, query, wait, whole(*us)])?;
     }
     Ok(())
 }

@@ -329,6 +329,9 @@ impl Collector<'_> {
         let counts = show::Counts { slots: self.slots, missed: self.missed, is_lost: self.is_lost };
         let report = show::summary(target, &all, &self.texts, top, counts);
         printer.result(&plimsoll_report::terminal::report(&report, printer.style));
+        if self.keeper.is_some() {
+            printer.remark("What changed since an earlier time: plimsoll watch compare FROM..TO, such as -2h..-1h");
+        }
     }
 }
 
