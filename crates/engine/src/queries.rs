@@ -1,8 +1,14 @@
 //! What a server has counted by statement, as a profiler reads it again and again.
 
+mod sessions;
+mod values;
+
 use plimsoll_measurement::counters::{Item, Snapshot};
 
 use crate::error::Result;
+
+pub use sessions::{SeenSession, SessionSample, Wait, WaitClass};
+pub use values::without_values;
 
 /// What a statement's text says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,8 +17,7 @@ pub struct QueryText {
     pub item: Item,
     /// The database that it ran in; `None` if that is gone.
     pub database: Option<String>,
-    /// Its text, with signs in place of values where the server puts them, and cut after [`LONGEST_TEXT`] characters. `None` if the
-    /// server has lost it.
+    /// Its text with signs in place of values ([`without_values`]), cut after [`LONGEST_TEXT`] characters. `None` if the server has lost it.
     pub text: Option<String>,
 }
 
@@ -43,4 +48,12 @@ pub trait QuerySampler: Send {
     /// # Errors
     /// If the server is lost, or does not let us read any more.
     fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>>;
+
+    /// What all sessions do now. `None` where the engine does not say it.
+    ///
+    /// # Errors
+    /// If the server is lost, or does not let us look any more.
+    fn sessions(&mut self) -> Result<Option<SessionSample>> {
+        Ok(None)
+    }
 }

@@ -16,7 +16,7 @@ use plimsoll_report::csv;
 pub use self::disk::{Bought, Disk, DiskAction, Import};
 pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::simulate::Simulate;
-pub use self::watch::Watch;
+pub use self::watch::{By, CompareBy, Watch, WatchAction, WatchCompare, WatchExport, WatchShow};
 
 /// Where the demo writes its page if nobody says where.
 pub const DEMO_PAGE: &str = "plimsoll-demo.html";
@@ -77,7 +77,7 @@ pub enum Command {
     /// Test a disk: reads and writes of a test file, with their rates and response times.
     Disk(Box<Disk>),
     /// Watch a server: which statements its load is made of, slot by slot, and how much of it is known.
-    Watch(Watch),
+    Watch(Box<Watch>),
     /// Simulate a database server on modelled hardware: what it would deliver with other storage or other sessions.
     Simulate(Simulate),
     /// Plan storage: which limits files have by their size, whether they fit, and what more would bring.

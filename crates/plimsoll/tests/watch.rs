@@ -4,8 +4,8 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStdout};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdout, Stdio};
 
 use common::Scene;
 use plimsoll_testbed::Postgres;
@@ -73,7 +73,7 @@ fn people_get_a_line_for_each_slot_and_the_answer_at_the_end() {
     load(&server, 2_000);
     let (code, out, err) = interrupted(child, lines);
     assert_eq!(code, 130, "{err}");
-    assert!(err.contains("Nothing is stored"), "{err}");
+    assert!(err.contains("'plimsoll watch show'"), "{err}");
     assert!(out.contains("'INSERT INTO held SELECT generate_series($1, $2)' costs most: "), "{out}");
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("of the database time, in 2,000 executions of "), "{out}");
@@ -116,4 +116,232 @@ fn a_server_that_is_away_for_a_while_leaves_a_gap_and_no_spike() {
         query["text"].as_str()?.contains("INSERT INTO held").then(|| query["executions"].as_u64())?
     });
     assert_eq!(executions.sum::<u64>(), 15, "{out}");
+}
+
+/// Executions and rows of the load, in all slots that are kept.
+fn inserted(scene: &Scene) -> (u64, u64) {
+    let rows = scene.say(&["watch", "export", "--json"]).json();
+    let is_meant = |row: &&Value| row["text"].as_str().is_some_and(|text| text.starts_with("INSERT INTO held"));
+    let sum = |name: &str| rows.iter().filter(is_meant).filter_map(|row| row[name].as_u64()).sum();
+    (sum("executions"), sum("rows"))
+}
+
+/// Counts and lengths of what is kept, by the store's own tables.
+fn kept(scene: &Scene, sql: &str) -> Vec<(i64, i64)> {
+    let connection = rusqlite::Connection::open(scene.store()).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.query_map([], |row| row.try_into()).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn what_is_watched_is_kept_and_goes_on_after_a_kill() {
+    let (scene, server) = (Scene::new(), server());
+    server.psql("CREATE ROLE someone PASSWORD 'a secret value'").unwrap();
+    let url = server.socket_url("postgres");
+    for _ in 0..3 {
+        let (mut child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s"]);
+        load(&server, 10);
+        server.psql("ALTER ROLE someone PASSWORD 'another secret value'").unwrap();
+        lines.read_line(&mut String::new()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        load(&server, 7);
+    }
+    let (child, lines, _) = begun(&scene, &["watch", &url, "--every", "1s"]);
+    let (code, out, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "{err}");
+    // What ran while nobody watched is kept, and not shown as if it had been watched.
+    assert!(!out.contains("in 51 executions"), "{out}");
+    assert_eq!(inserted(&scene), (51, 153));
+    let slots =
+        kept(&scene, "SELECT start_us, document ->> '$.end_us' FROM watched_slot WHERE tier = 0 ORDER BY start_us");
+    assert!(slots.windows(2).all(|pair| pair[0].1 == pair[1].0), "each begins where the one before ended: {slots:?}");
+    let secrets =
+        kept(&scene, "SELECT count(*), sum(text LIKE '%secret%') FROM watched_text WHERE text LIKE 'ALTER ROLE%'");
+    assert_eq!(secrets, [(1, 0)]);
+}
+
+#[test]
+fn a_store_that_fails_stops_nothing_and_leaves_no_hole() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let (child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s"]);
+    let busy = rusqlite::Connection::open(scene.store()).unwrap();
+    busy.execute_batch("BEGIN IMMEDIATE").unwrap();
+    load(&server, 10);
+    // The wait for the store is longer than a slot: one is late, and the next ones are not.
+    for _ in 0..3 {
+        lines.read_line(&mut String::new()).unwrap();
+    }
+    load(&server, 5);
+    busy.execute_batch("ROLLBACK").unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    let (code, _, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "{err}");
+    assert!(err.contains("watching goes on") && err.contains("takes slots again"), "{err}");
+    let slots =
+        kept(&scene, "SELECT start_us, document ->> '$.end_us' FROM watched_slot WHERE tier = 0 ORDER BY start_us");
+    assert!(slots.len() > 4 && slots.windows(2).all(|pair| pair[0].1 == pair[1].0), "{slots:?}");
+    assert_eq!(inserted(&scene), (15, 45));
+}
+
+#[test]
+fn what_is_kept_is_listed_shown_compared_and_exported() {
+    let (scene, server) = (Scene::new(), server());
+    scene.say(&["watch", "show"]).failed(4, &["no result store"]);
+    let url = server.socket_url("postgres");
+    server.psql("CREATE DATABASE other").unwrap();
+    let (child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s"]);
+    load(&server, 10);
+    lines.read_line(&mut String::new()).unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    // What runs from now on is in slots that end after this moment.
+    let between =
+        server.psql("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')").unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    load(&server, 30);
+    server.psql("DROP TABLE IF EXISTS fresh; CREATE TABLE fresh AS SELECT generate_series(1, 5)").unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    assert_eq!(interrupted(child, lines).0, 130);
+
+    let list = scene.say(&["watch", "list", "--json"]).json();
+    assert_eq!((list.len(), list[0]["engine"].as_str()), (1, Some("postgresql")), "{list:?}");
+    assert!(scene.say(&["watch", "list"]).out.contains("Known"));
+
+    let shown = scene.say(&["watch", "show", "--json", "--top", "100"]).json().remove(0);
+    let rows = shown["rows"].as_array().unwrap();
+    let insert = rows.iter().find(|row| row["text"].as_str().is_some_and(|text| text.starts_with("INSERT"))).unwrap();
+    assert_eq!((insert["executions"].as_u64(), insert["rows"].as_u64()), (Some(40), Some(120)), "{shown}");
+    assert_eq!((insert["database"].as_str(), shown["unit"].as_str()), (Some("postgres"), Some("total")));
+    assert!(shown["coverage_percent"].as_f64().is_some() && shown["seconds"].as_f64().unwrap() > 3.0, "{shown}");
+    let share = |words: &[&str]| {
+        let words: Vec<&str> = ["watch", "show", "--json"].iter().chain(words).copied().collect();
+        scene.say(&words).json().remove(0)
+    };
+    let per_call = share(&["--unit", "execution", "--where", "text=insert into held"]);
+    assert_eq!(per_call["rows"][0]["rows"].as_f64(), Some(3.0), "{per_call}");
+    assert_eq!(per_call["rows"].as_array().unwrap().len(), 1, "{per_call}");
+    let by_database = share(&["--by", "database", "--sort", "executions"]);
+    assert_eq!(by_database["rows"][0]["database"], "postgres", "{by_database}");
+    let by_instance = share(&["--by", "instance", "--unit", "share"]);
+    assert_eq!(by_instance["rows"][0]["executions"].as_f64(), Some(100.0), "{by_instance}");
+    let page = scene.path("watch.html");
+    let said = scene.say(&["watch", "show", "--html", page.to_str().unwrap(), "--top", "2"]);
+    assert!(said.out.contains("costs most") && said.out.contains("others"), "{said:?}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("<svg"), "a chart");
+
+    let between = between.trim();
+    let compared = scene.say(&["watch", "compare", &format!("..{between}"), "--json", "--top", "100"]).json().remove(0);
+    let changes = compared["changes"].as_array().unwrap();
+    let find = |begin: &str| {
+        let is_meant = |change: &&Value| change["text"].as_str().is_some_and(|text| text.starts_with(begin));
+        changes.iter().find(is_meant).unwrap()
+    };
+    assert_eq!(find("CREATE TABLE fresh")["kind"], "new", "{compared}");
+    let insert = find("INSERT");
+    let rate = |name: &str| insert[name].as_f64().unwrap();
+    assert_eq!(insert["kind"], "both");
+    let parts = rate("called_more_per_second") + rate("slower_per_second");
+    assert!((parts - (rate("after_per_second") - rate("before_per_second"))).abs() < 1.0, "{compared}");
+    assert!(compared["before"]["coverage_percent"].as_f64().is_some(), "{compared}");
+    let said = scene.say(&["watch", "compare", &format!("..{between}"), &format!("{between}..")]);
+    assert!(said.out.contains("The largest change is") && said.out.contains("Known: "), "{said:?}");
+
+    let rows = scene.say(&["watch", "export", "--json"]).json();
+    let inserts = rows.iter().filter(|row| row["text"].as_str().is_some_and(|text| text.starts_with("INSERT")));
+    assert_eq!(inserts.map(|row| row["executions"].as_u64().unwrap()).sum::<u64>(), 40);
+    let csv = scene.say(&["watch", "export", "--csv", "-"]).out;
+    assert_eq!(csv.lines().count(), rows.len() + 1, "{csv}");
+    assert!(csv.starts_with(
+        "slot_start,slot_end,seconds,slot_status,coverage_percent,id,database,nested,executions,elapsed_us"
+    ));
+
+    // A statement of a table that was made anew is another one to the server, and the same to people.
+    let by_query = scene.say(&["watch", "compare", &format!("..{between}"), "--by", "query"]);
+    assert_eq!(by_query.code, 0, "{by_query:?}");
+    scene.say(&["watch", "compare", "-9000s..-5000s", "-5000s.."]).failed(2, &["nothing is known"]);
+
+    scene.say(&["watch", "show", "postgres://nobody/nothing"]).failed(2, &["nothing is kept of"]);
+    scene.say(&["watch", "show", "--sort", "beauty"]).failed(2, &["no metric"]);
+    scene.say(&["watch", "show", "--where", "colour=red"]).failed(2, &["colour"]);
+    scene.say(&["watch", "compare", "soon"]).failed(2, &["no range"]);
+    scene.say(&["watch", "compare", "2020-01-01..2020-01-02"]).failed(2, &["nothing is known"]);
+}
+
+/// A client that stays, and its input.
+fn client(server: &Postgres, sql: &str) -> (Child, std::process::ChildStdin) {
+    let mut client = server.client("postgres");
+    let mut child = client.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(format!("{sql};\n").as_bytes()).unwrap();
+    input.flush().unwrap();
+    (child, input)
+}
+
+fn is_true(server: &Postgres, sql: &str) -> bool {
+    server.psql(sql).unwrap().trim() == "t"
+}
+
+#[test]
+fn what_has_not_ended_is_seen_and_counts_once() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let (child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s", "--json", "--top", "100"]);
+    let (mut holder, mut holding) = client(&server, "BEGIN; SELECT pg_advisory_xact_lock(7)");
+    let is_held = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND granted";
+    common::wait_until(|| is_true(&server, is_held));
+    let (mut waiter, waiting) = client(&server, "SELECT pg_advisory_lock(7)");
+    let (mut doomed, doom) = client(&server, "SELECT count(*) FROM pg_sleep(100000)");
+    let is_working = "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event IN ('advisory', 'PgSleep')";
+    common::wait_until(|| is_true(&server, is_working));
+    let mut slots: Vec<Value> = Vec::new();
+    let mut read = |lines: &mut BufReader<ChildStdout>, count: usize| {
+        for _ in 0..count {
+            let mut line = String::new();
+            lines.read_line(&mut line).unwrap();
+            slots.push(serde_json::from_str(&line).unwrap());
+        }
+    };
+    read(&mut lines, 4);
+    holding.write_all(b"COMMIT;\n").unwrap();
+    drop(holding);
+    holder.wait().unwrap();
+    drop(waiting);
+    waiter.wait().unwrap();
+    server.psql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100000)%' AND pid <> pg_backend_pid()").unwrap();
+    drop(doom);
+    doomed.wait().unwrap();
+    // It may have ended after its row was read: then it is given up in the slot after that.
+    read(&mut lines, 3);
+    let (code, out, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "{err}");
+    slots.extend(out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    let of = |part: &str, name: &str| -> Vec<u64> {
+        let rows = slots.iter().flat_map(|slot| slot["queries"].as_array().unwrap());
+        let meant = rows.filter(|row| row["text"].as_str().is_some_and(|text| text.contains(part)));
+        meant.filter_map(|row| row[name].as_u64()).collect()
+    };
+    let sum = |part, name| of(part, name).iter().sum::<u64>();
+    let lock = "SELECT pg_advisory_lock";
+    assert_eq!(sum(lock, "executions"), 1, "{slots:#?}");
+    assert_eq!(sum(lock, "active_us"), sum(lock, "elapsed_us"), "{slots:#?}");
+    assert!(of(lock, "active_us").iter().filter(|us| **us > 0).count() >= 3, "it is seen while it runs: {slots:#?}");
+    assert_eq!(of(lock, "elapsed_us").iter().filter(|us| **us > 0).count(), 1);
+    let unseen = sum("pg_sleep", "unseen_us");
+    assert!(sum("pg_sleep", "executions") == 0 && unseen > 0 && sum("pg_sleep", "active_us") == unseen, "{slots:#?}");
+    // Who held it up is known by the statement that it ran last.
+    let sessions: Vec<&Value> = slots.iter().filter_map(|slot| slot.get("sessions")).collect();
+    let blocker = sessions.iter().flat_map(|one| one["blockers"].as_array().unwrap()).next().unwrap();
+    assert!(blocker["text"].as_str().unwrap().contains("pg_advisory_xact_lock"), "{blocker}");
+    assert_eq!((blocker["state"].as_str(), blocker["most_blocked"].as_u64()), (Some("idle in transaction"), Some(1)));
+    let waits: Vec<&Value> = sessions.iter().flat_map(|one| one["waits"].as_array().unwrap()).collect();
+    assert!(waits.iter().any(|wait| wait["class"] == "locks of other sessions" && wait["wait"] == "Lock advisory"));
+    assert!(waits.iter().any(|wait| wait["class"] == "sleep"), "{waits:?}");
+
+    let shown = scene.say(&["watch", "show"]).out;
+    assert!(shown.contains("The nearest limit is locks of other sessions"), "{shown}");
+    assert!(shown.contains("Others waited") && shown.contains("pg_advisory_xact_lock"), "{shown}");
+    assert!(shown.contains("Ended unseen") && shown.contains("counted nowhere"), "{shown}");
 }

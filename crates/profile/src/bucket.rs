@@ -159,8 +159,11 @@ impl Bucket {
     fn add(&mut self, finer: &Self) {
         self.covered_us = self.covered_us.saturating_add(finer.covered_us);
         self.status |= finer.status;
-        self.explained_us = both(self.explained_us, finer.explained_us);
-        self.total_us = both(self.total_us, finer.total_us);
+        // A point to start from has no time that could be explained.
+        if finer.covered_us > 0 || !finer.sums.is_empty() {
+            self.explained_us = both(self.explained_us, finer.explained_us);
+            self.total_us = both(self.total_us, finer.total_us);
+        }
         for (key, sum) in &finer.sums {
             add(&mut self.sums, *key, sum);
         }

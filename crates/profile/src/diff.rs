@@ -58,6 +58,7 @@ pub fn diff(known: &mut Known, snapshot: &Snapshot, slot_us: u64) -> Result<Slot
         None => first(known, snapshot, sight),
         Some(last) => next(known, last, snapshot, sight, slot_us),
     };
+    known.has_read(number);
     known.bound(number);
     slot.deltas.sort_by_key(|delta| delta.row);
     slot.epoch = known.epoch;

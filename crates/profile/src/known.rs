@@ -1,6 +1,6 @@
 //! What is known of a source from the reads so far: the last counters of every row, for the life of the epoch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,51 @@ pub struct Known {
     pub(crate) latest_us: i64,
     pub(crate) account: Account,
     rows: HashMap<RowId, Seen>,
+    /// What changed since somebody last kept it.
+    #[serde(skip)]
+    unkept: Unkept,
+}
+
+/// Rows that are not as they were kept, and whether all that were kept are void.
+#[derive(Debug, Clone, Default)]
+struct Unkept {
+    is_anew: bool,
+    rows: HashSet<RowId>,
+}
+
+/// What is known without its rows: small, and another one after each read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Head {
+    last: Option<Read>,
+    epoch: u64,
+    latest_us: i64,
+    account: Account,
+}
+
+/// A row as it is kept, apart from the others.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct KeptRow {
+    /// When it was seen, unless that is the last read of all: what most rows were seen in need not be written again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sight: Option<Sight>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created_us: Option<i64>,
+    values: Values,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    longest_us: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_gone: bool,
+}
+
+/// What changed since it was last kept: whoever adds this to what he has kept has all that is known.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// In place of the one before.
+    pub head: Head,
+    /// Whether all rows kept before are void.
+    pub is_anew: bool,
+    /// Rows to be kept in place of those before; `None` for one that is void.
+    pub rows: Vec<(RowId, Option<KeptRow>)>,
 }
 
 /// A read without its rows.
@@ -93,12 +138,69 @@ impl Known {
 
     pub(crate) fn keep(&mut self, row: &Row, sight: Sight) {
         let &Row { id, created_us, values, longest_us, .. } = row;
-        self.rows.insert(id, Seen { sight, created_us, values, longest_us, is_gone: false });
+        let seen = Seen { sight, created_us, values, longest_us, is_gone: false };
+        let old = self.rows.insert(id, seen);
+        let is_same = old.is_some_and(|old| {
+            let was_there = old.sight.number + 1 == sight.number && !old.is_gone;
+            was_there && (old.created_us, old.values, old.longest_us) == (created_us, values, longest_us)
+        });
+        if !is_same {
+            self.unkept.rows.insert(id);
+        }
     }
 
     /// Nothing of the rows is valid any more.
     pub(crate) fn forget_rows(&mut self) {
         self.rows.clear();
+        self.unkept = Unkept { is_anew: true, rows: HashSet::new() };
+    }
+
+    /// The read of this number did not have rows of the one before: from now on it has to be kept when they were seen.
+    pub(crate) fn has_read(&mut self, number: u64) {
+        let missed = self.rows.iter().filter(|(_, seen)| seen.sight.number + 1 == number).map(|(row, _)| *row);
+        self.unkept.rows.extend(missed);
+    }
+
+    /// What changed since [`was_kept`](Self::was_kept) was last told.
+    pub fn changes(&self) -> Changes {
+        let last = self.last.as_ref().map(|last| last.sight.number);
+        let kept = |row: &RowId| {
+            let &Seen { sight, created_us, values, longest_us, is_gone } = self.rows.get(row)?;
+            let sight = (Some(sight.number) != last).then_some(sight);
+            Some(KeptRow { sight, created_us, values, longest_us, is_gone })
+        };
+        let mut rows: Vec<_> = self.unkept.rows.iter().map(|row| (*row, kept(row))).collect();
+        rows.sort_by_key(|(row, _)| *row);
+        let head =
+            Head { last: self.last.clone(), epoch: self.epoch, latest_us: self.latest_us, account: self.account };
+        Changes { head, is_anew: self.unkept.is_anew, rows }
+    }
+
+    /// The changes are kept.
+    pub fn was_kept(&mut self) {
+        self.unkept = Unkept::default();
+    }
+
+    /// What was kept.
+    pub fn of_kept(head: Head, rows: impl IntoIterator<Item = (RowId, KeptRow)>) -> Self {
+        let Head { last, epoch, latest_us, account } = head;
+        let sight = last.as_ref().map(|last| last.sight);
+        let seen = |(id, row): (RowId, KeptRow)| {
+            let KeptRow { sight: own, created_us, values, longest_us, is_gone } = row;
+            Some((id, Seen { sight: own.or(sight)?, created_us, values, longest_us, is_gone }))
+        };
+        let rows = rows.into_iter().filter_map(seen).collect();
+        Self { last, epoch, latest_us, account, rows, unkept: Unkept::default() }
+    }
+
+    /// The number of the last read, from 1; 0 before the first.
+    pub fn reads(&self) -> u64 {
+        self.last.as_ref().map_or(0, |last| last.sight.number)
+    }
+
+    /// When the last read ended, by the server's clock.
+    pub fn read_us(&self) -> Option<i64> {
+        self.last.as_ref().map(|last| last.sight.end_us)
     }
 
     /// Rows that a complete read, the one of this number, did not have: where they were last seen. They are gone from now on.
@@ -112,6 +214,7 @@ impl Known {
             .collect();
         // The order of a map is not the same from run to run.
         lost.sort_by_key(|(row, _)| *row);
+        self.unkept.rows.extend(lost.iter().map(|(row, _)| *row));
         // Without a stamp, one that comes back can't be told from a new one.
         self.rows.retain(|_, seen| !seen.is_gone || seen.created_us.is_some());
         lost
@@ -124,6 +227,9 @@ impl Known {
         if absent.len() > MOST_ABSENT_ROWS {
             let excess = absent.len() - MOST_ABSENT_ROWS;
             let newest_forgotten = *absent.select_nth_unstable(excess - 1).1;
+            self.unkept.rows.extend(
+                self.rows.iter().filter(|(_, seen)| seen.sight.number <= newest_forgotten).map(|(row, _)| *row),
+            );
             self.rows.retain(|_, seen| seen.sight.number > newest_forgotten);
         }
     }

@@ -7,7 +7,9 @@
 
 mod simulated;
 
-use plimsoll_profile::{Known, Refusal, diff};
+use std::collections::BTreeMap;
+
+use plimsoll_profile::{Known, Refusal, RowId, diff};
 use simulated::activity::ActivityCheck;
 use simulated::check::{Check, Figures};
 use simulated::load::World;
@@ -20,11 +22,60 @@ fn histories() -> u64 {
     std::env::var("PLIMSOLL_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
+/// What is kept after each read, as texts: what all rows were when they last changed.
+#[derive(Default)]
+struct Keeper {
+    head: String,
+    rows: BTreeMap<RowId, String>,
+}
+
+impl Keeper {
+    fn keep(&mut self, known: &mut Known) {
+        let changes = known.changes();
+        if changes.is_anew {
+            self.rows.clear();
+        }
+        self.head = serde_json::to_string(&changes.head).unwrap();
+        for (row, kept) in changes.rows {
+            match kept {
+                Some(kept) => drop(self.rows.insert(row, serde_json::to_string(&kept).unwrap())),
+                None => drop(self.rows.remove(&row)),
+            }
+        }
+        known.was_kept();
+    }
+
+    /// What is known to a profiler that is started again: the same as to the one that was killed.
+    fn restored(&self, killed: &Known) -> Known {
+        if killed.reads() == 0 {
+            return Known::default();
+        }
+        let rows = self.rows.iter().map(|(row, kept)| (*row, serde_json::from_str(kept).unwrap()));
+        let known = Known::of_kept(serde_json::from_str(&self.head).unwrap(), rows);
+        // The order of a map is not the same in two maps.
+        let whole = |known: &Known| {
+            let mut value = serde_json::to_value(known).unwrap();
+            let rows = value["rows"].take();
+            (
+                value,
+                rows.as_object()
+                    .unwrap()
+                    .iter()
+                    .map(|(row, seen)| (row.clone(), seen.clone()))
+                    .collect::<BTreeMap<_, _>>(),
+            )
+        };
+        assert_eq!(whole(&known), whole(killed));
+        known
+    }
+}
+
 /// Plays one history: a server for half an hour, read every minute.
 fn history(seed: u64) -> Figures {
     let mut world = World::of(seed);
     let (mut known, mut check, mut activity, mut own_us) =
         (Known::default(), Check::default(), ActivityCheck::default(), 0);
+    let mut keeper = Keeper::default();
     for slot in 1..=SLOTS {
         let befalls_at = (slot - 1) * SLOT + world.random.between(1, SLOT);
         activity.run_to(&mut world, befalls_at);
@@ -37,7 +88,7 @@ fn history(seed: u64) -> Figures {
         if world.random.in_thousand(10) {
             own_us = -world.now;
             check.is_blind = true;
-            known = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+            known = keeper.restored(&known);
             activity.forget();
         }
         activity.sample(&world);
@@ -45,6 +96,7 @@ fn history(seed: u64) -> Figures {
         activity.sample(&world);
         match diff(&mut known, &reading.snapshot, SLOT as u64) {
             Ok(slot) => {
+                keeper.keep(&mut known);
                 world.is_watched = true;
                 check.take(&world, &reading, &slot);
                 activity.close(&slot, &reading);

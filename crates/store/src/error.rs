@@ -34,6 +34,9 @@ pub enum StoreError {
     /// Another process has been writing for longer than we wait.
     #[error("{0}")]
     Busy(String),
+    /// Another process keeps the same thing, and was faster.
+    #[error("{0}")]
+    Overtaken(String),
     /// It can't be reached, or is damaged.
     #[error("{message}")]
     Failed {
@@ -189,6 +192,13 @@ impl StoreError {
                 Self::Busy(format!("{path} is in use: another process has been writing to it for too long"))
             }
             _ => Self::failed(&path, source),
+        }
+    }
+
+    pub(crate) fn unwritable(path: &Path, source: serde_json::Error) -> Self {
+        Self::Failed {
+            message: format!("what was watched could not be written to {}", path.display()),
+            source: source.into(),
         }
     }
 

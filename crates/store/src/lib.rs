@@ -1,4 +1,5 @@
-//! The result store: runs and their events, kept as soon as they are told. The only crate that knows its SQL.
+//! The result store: runs and their events, and what was watched ([`ProfileStore`]), kept as soon as they are told. The only crate that
+//! knows its SQL.
 //!
 //! A run is what its events make of it ([`plimsoll_measurement::fold`]): one that was killed has no last event, and shows all
 //! that was kept. Beside the events stand the columns of lists, so that a list reads no events.
@@ -11,6 +12,7 @@ mod events;
 mod header;
 mod intents;
 mod making;
+mod profiles;
 mod schema;
 mod sqlite;
 mod summary;
@@ -19,6 +21,8 @@ use plimsoll_measurement::Event;
 
 pub use error::StoreError;
 pub use intents::Note;
+pub use profiles::ProfileStore;
+pub use profiles::kinds::{Happened, Keep, Profile, Save, Text};
 pub use sqlite::RunStore;
 pub use summary::{Filter, RunSummary};
 

@@ -110,6 +110,85 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         SELECT document ->> '$.basis' FROM event
         WHERE event.run_id = run.run_id AND kind IN ('begun', 'finished') AND json_valid(document)
         ORDER BY kind LIMIT 1), 'measured');",
+    // Version 5: what was watched. Moments are microseconds since 1970 by the server's clock. Tier 0 has slots shorter than a minute, 1
+    // minutes and longer slots, 2 quarters of an hour, 3 hours. Statement 0 is the exact rest. Measures are packed: a bit for each that is
+    // known, by its place, and then their values, all as numbers of variable length (LEB128).
+    "CREATE TABLE watched (
+        watched_no INTEGER PRIMARY KEY,
+        target TEXT NOT NULL UNIQUE,
+        engine TEXT NOT NULL,
+        reads INTEGER NOT NULL DEFAULT 0,
+        known TEXT,
+        rolled TEXT NOT NULL DEFAULT '[0,0,0]',
+        kept TEXT NOT NULL DEFAULT '[0,0,0,0]'
+    ) STRICT;
+    CREATE TABLE watched_row (
+        watched_no INTEGER NOT NULL REFERENCES watched ON DELETE CASCADE,
+        row BLOB NOT NULL,
+        document TEXT NOT NULL,
+        PRIMARY KEY (watched_no, row)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE watched_text (
+        text_no INTEGER PRIMARY KEY,
+        hash BLOB NOT NULL UNIQUE,
+        text TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE watched_query (
+        query_no INTEGER PRIMARY KEY,
+        watched_no INTEGER NOT NULL REFERENCES watched ON DELETE CASCADE,
+        item BLOB NOT NULL,
+        database TEXT,
+        text_no INTEGER REFERENCES watched_text,
+        first_us INTEGER NOT NULL,
+        last_us INTEGER NOT NULL,
+        UNIQUE (watched_no, item)
+    ) STRICT;
+    CREATE INDEX watched_query_text ON watched_query (text_no);
+    CREATE TABLE watched_slot (
+        slot_no INTEGER PRIMARY KEY,
+        watched_no INTEGER NOT NULL REFERENCES watched ON DELETE CASCADE,
+        tier INTEGER NOT NULL,
+        start_us INTEGER NOT NULL,
+        is_rolled INTEGER NOT NULL,
+        length_us INTEGER NOT NULL,
+        covered_us INTEGER NOT NULL,
+        status INTEGER NOT NULL,
+        explained_us INTEGER,
+        total_us INTEGER,
+        sums INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        UNIQUE (watched_no, tier, start_us)
+    ) STRICT;
+    CREATE TABLE watched_sum (
+        slot_no INTEGER NOT NULL REFERENCES watched_slot ON DELETE CASCADE,
+        query_no INTEGER NOT NULL,
+        nested INTEGER NOT NULL,
+        plan INTEGER NOT NULL,
+        status INTEGER NOT NULL,
+        sums INTEGER NOT NULL,
+        longest_us INTEGER,
+        measures BLOB NOT NULL,
+        PRIMARY KEY (slot_no, query_no, nested, plan)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE watched_wait (
+        slot_no INTEGER NOT NULL REFERENCES watched_slot ON DELETE CASCADE,
+        query_no INTEGER NOT NULL,
+        wait_no INTEGER NOT NULL,
+        us INTEGER NOT NULL,
+        PRIMARY KEY (slot_no, query_no, wait_no)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE watched_wait_name (
+        wait_no INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE
+    ) STRICT;
+    CREATE TABLE watched_event (
+        watched_no INTEGER NOT NULL REFERENCES watched ON DELETE CASCADE,
+        from_us INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        to_us INTEGER NOT NULL,
+        note TEXT NOT NULL,
+        PRIMARY KEY (watched_no, from_us, kind)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;

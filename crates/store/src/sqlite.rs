@@ -215,7 +215,10 @@ impl RunStore {
     }
 
     /// Does `work` as one change: all of it is on disk afterwards, or nothing.
-    fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn change<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let failed = StoreError::sqlite(&self.path);
         let mut writer = lock(&self.writer);
         writer.busy_timeout(schema::LITTLE_PATIENCE).map_err(&failed)?;
@@ -242,7 +245,10 @@ impl RunStore {
     }
 
     /// Does `work` on one state of the store, whatever others write meanwhile.
-    fn look<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn look<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let failed = StoreError::sqlite(&self.path);
         let idle = lock(&self.readers).pop();
         let mut reader = idle.map_or_else(|| self.address.connect(), Ok).map_err(&failed)?;
@@ -273,6 +279,12 @@ impl RunStore {
             return Ok(0);
         }
         let kept = self.change(|transaction| events::append(transaction, &self.path, &rows));
+        self.still_there()?;
+        kept
+    }
+
+    /// An error if the file is another one than the one that we write to.
+    pub(crate) fn still_there(&self) -> Result<(), StoreError> {
         let log = log_of(&self.path);
         // What is written to a file that nobody will open any more is lost.
         if file_at(&self.path) != self.file {
@@ -283,7 +295,7 @@ impl RunStore {
             let _ = lock(&self.writer).query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             return Err(StoreError::moved(&log, None));
         }
-        kept
+        Ok(())
     }
 
     /// The record of a run, by its id, by a beginning of it that no other run has, or by [`LATEST`](crate::LATEST).

@@ -1,11 +1,14 @@
 //! What `pg_stat_statements` has counted by statement, over a line of its own. Nothing is made at the server: whoever owns it makes the
 //! extension.
 
+mod sessions;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS};
+use plimsoll_engine::queries::SessionSample;
+use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS, without_values};
 use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
@@ -37,6 +40,7 @@ const NEARLY_FULL_PERCENT: usize = 90;
 const STAMPS: usize = 0;
 const ROWS: usize = 1;
 const OWN: usize = 2;
+const SESSIONS: usize = 3;
 
 /// The extension as it was found.
 pub(super) struct Extension {
@@ -154,14 +158,15 @@ impl StatementSampler {
 
     /// Prepares the questions, and asks each of them once: so the server knows all of ours by the time that they are looked for.
     fn prepare(&mut self, mut connection: Connection) -> Result<()> {
-        let questions =
-            ["stamps of statements", "counters of statements", "own statements"].map(|name| self.text(name));
+        let questions = ["stamps of statements", "counters of statements", "own statements", "sessions at work"]
+            .map(|name| self.text(name));
         let prepared = connection.prepare_questions(&workspace::staying(), questions.iter().map(String::as_str))?;
         prepared.into_iter().try_for_each(|answer| answer.map(drop))?;
         connection.rows(&self.text("texts of statements"), &["{}", "{}"])?;
         self.connection = Some(connection);
         self.ask(STAMPS)?;
         self.rows()?;
+        self.ask(SESSIONS)?;
         self.ask(OWN)?;
         for row in self.ask(OWN)? {
             if let Some(item) = item_of(&row, 0) {
@@ -339,10 +344,23 @@ impl QuerySampler for StatementSampler {
         let answer = self.connected()?.rows(&question, &[&lists[0], &lists[1]]);
         let rows = self.checked(answer)?;
         let text_of = |row: &Texts| {
-            let (database, text) = (row.text(2).map(str::to_owned), row.text(3).map(str::to_owned));
+            // The server leaves values where it makes no plan, as in what makes a user.
+            let (database, text) = (row.text(2).map(str::to_owned), row.text(3).map(without_values));
             Some(QueryText { item: item_of(row, 0)?, database, text })
         };
         Ok(rows.iter().filter_map(text_of).collect())
+    }
+
+    fn sessions(&mut self) -> Result<Option<SessionSample>> {
+        let rows = self.ask(SESSIONS)?;
+        let first = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
+        let clock = first.get(0).ok_or_else(|| fault("the clock of the server can't be read"))?;
+        Ok(Some(SessionSample {
+            at_us: clock,
+            connected: first.get(1).unwrap_or(0),
+            limit: first.get(2),
+            sessions: rows.iter().filter_map(sessions::of_row).collect(),
+        }))
     }
 }
 

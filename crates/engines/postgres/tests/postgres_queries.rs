@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use plimsoll_clock::RealClock;
+use plimsoll_engine::queries::{SessionSample, WaitClass};
 use plimsoll_engine::{Credentials, Database, Engine as _, Error, ErrorKind, QuerySampler, Secret, Target, Touches};
 use plimsoll_measurement::counters::{Evictions, Item, Measure, Snapshot};
 use plimsoll_postgres::Postgres as Engine;
@@ -291,5 +294,68 @@ fn statements_answer_as_they_are_documented_and_make_nothing() {
         assert_eq!(kinds, documented, "{}", entry.name);
         count += 1;
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
+}
+
+#[test]
+fn sessions_are_seen_with_what_they_wait_for_and_whom() {
+    let server = server(&[]);
+    server.psql("CREATE TABLE held (k int); INSERT INTO held VALUES (1)").unwrap();
+    let mut sampler = sampler(&server);
+    let idle = sampler.sessions().unwrap().unwrap();
+    assert!(idle.sessions.is_empty() && idle.connected >= 1 && idle.limit.is_some_and(|limit| limit > idle.connected));
+    let client = |sql: &str| {
+        let mut client = server.client("postgres");
+        let mut child = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(format!("{sql};\n").as_bytes()).unwrap();
+        (child, input)
+    };
+    let waiting = |count: usize| {
+        let sql = format!("SELECT count(*) = {count} FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+        while server.psql(&sql).unwrap().trim() != "t" {}
+    };
+    let (mut holder, holding) = client("BEGIN; UPDATE held SET k = 2");
+    let holds = "SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'idle in transaction'";
+    while server.psql(holds).unwrap().trim() != "t" {}
+    // A statement that waits for a table has no number yet: it waits while it is parsed. One that waits for a row has one.
+    let (mut first, first_input) = client("UPDATE held SET k = 3");
+    waiting(1);
+    let (mut second, second_input) = client("DELETE FROM held");
+    waiting(2);
+    let seen = sampler.sessions().unwrap().unwrap();
+    let of = |state: &str, is_active: bool| {
+        let meant = seen.sessions.iter().filter(|one| one.state == state && one.is_active == is_active);
+        meant.cloned().collect::<Vec<_>>()
+    };
+    let (idle, active) = (of("idle in transaction", false), of("active", true));
+    assert_eq!((idle.len(), active.len()), (1, 2), "{seen:?}");
+    let holder_number = idle[0].number;
+    assert!(active.iter().any(|one| one.blocked_by == [holder_number]), "{seen:?}");
+    for one in &active {
+        let wait = one.wait.clone().unwrap();
+        assert!(wait.class == WaitClass::Locks && wait.name.starts_with("Lock "), "{wait:?}");
+        assert!(
+            !one.blocked_by.is_empty() && one.item.is_some() && one.start_us.is_some_and(|start| start <= seen.at_us),
+            "{seen:?}"
+        );
+    }
+    let items: Vec<Item> = seen.sessions.iter().filter_map(|one| one.item).collect();
+    assert_eq!(items.len(), 3, "the statement of each is known, also of one that is idle: {seen:?}");
+    let again = sampler.sessions().unwrap().unwrap();
+    let identities = |sample: &SessionSample| {
+        let mut all: Vec<_> = sample.sessions.iter().map(|one| (one.identity, one.start_us)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(identities(&seen), identities(&again), "it is the same execution");
+    // The statement of the one that waits is the one that the counters have in the end.
+    drop((holding, first_input, second_input));
+    for child in [&mut holder, &mut first, &mut second] {
+        assert!(child.wait().unwrap().success());
+    }
+    let snapshot = sampler.snapshot().unwrap();
+    for one in &active {
+        assert!(snapshot.rows.iter().any(|row| Some(row.item) == one.item), "{one:?}");
+    }
 }

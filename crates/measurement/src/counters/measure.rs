@@ -56,11 +56,17 @@ pub enum Measure {
     QueuedUs,
     /// A counter that stands for itself; its item says which.
     Count,
+    /// Time in which statements ran, whenever they end. Samples of sessions show what had not ended.
+    ActiveUs,
+    /// Time of statements that were seen to run, ended, and were counted nowhere: cancelled, failed or dropped.
+    UnseenUs,
+    /// Time in which samples of sessions saw the statement, its commit included: an estimate, as good as there are samples.
+    SampledUs,
 }
 
 impl Measure {
     /// All of them, in their order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::Executions,
         Self::ElapsedUs,
         Self::CpuUs,
@@ -85,7 +91,48 @@ impl Measure {
         Self::WriteUs,
         Self::QueuedUs,
         Self::Count,
+        Self::ActiveUs,
+        Self::UnseenUs,
+        Self::SampledUs,
     ];
+
+    /// Its name, as it is stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Executions => "executions",
+            Self::ElapsedUs => "elapsed_us",
+            Self::CpuUs => "cpu_us",
+            Self::IoReadUs => "io_read_us",
+            Self::IoWriteUs => "io_write_us",
+            Self::Rows => "rows",
+            Self::LogicalReadPages => "logical_read_pages",
+            Self::PhysicalReadPages => "physical_read_pages",
+            Self::LogicalWritePages => "logical_write_pages",
+            Self::TempPages => "temp_pages",
+            Self::LogBytes => "log_bytes",
+            Self::Spills => "spills",
+            Self::Errors => "errors",
+            Self::Waits => "waits",
+            Self::WaitUs => "wait_us",
+            Self::SignalUs => "signal_us",
+            Self::Reads => "reads",
+            Self::ReadBytes => "read_bytes",
+            Self::ReadUs => "read_us",
+            Self::Writes => "writes",
+            Self::WriteBytes => "write_bytes",
+            Self::WriteUs => "write_us",
+            Self::QueuedUs => "queued_us",
+            Self::Count => "count",
+            Self::ActiveUs => "active_us",
+            Self::UnseenUs => "unseen_us",
+            Self::SampledUs => "sampled_us",
+        }
+    }
+
+    /// The measure of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|measure| measure.name() == name)
+    }
 }
 
 /// One number for each measure that is known. It is stored by the names of measures, so that a new one changes nothing that was stored.
@@ -175,6 +222,8 @@ mod tests {
     fn every_measure_has_its_own_place() {
         for (at, measure) in Measure::ALL.into_iter().enumerate() {
             assert_eq!(measure as usize, at, "{measure:?}");
+            assert_eq!(serde_json::to_value(measure).unwrap(), measure.name());
+            assert_eq!(Measure::of_name(measure.name()), Some(measure));
         }
     }
 

@@ -1,25 +1,34 @@
 //! The arguments of `plimsoll watch`.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Access;
+use crate::commands::watch::metrics::Unit;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
   plimsoll watch postgres://me@db.example/sales                      a line a minute, until Ctrl-C
   plimsoll watch postgres://me@db.example/sales --every 5s --for 2m  what costs most now
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
+  plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
+  plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
 
-It reads what pg_stat_statements has counted, and changes nothing at the server. Nothing is stored. docs/WATCH.md says what each figure
-means, and what the profiler can't see.
+It reads what pg_stat_statements has counted, and changes nothing at the server. Slots are kept in the result store, with the texts of
+statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
 Exit codes: 0 done, 2 usage, 3 the extension is missing, 4 cannot connect, 5 pg_read_all_stats is missing, 7 the server was lost at the
 end, 130 interrupted by Ctrl-C, with the summary.")]
 pub struct Watch {
+    /// What to do with what was watched.
+    #[command(subcommand)]
+    pub action: Option<WatchAction>,
     /// The database. Statements of all databases of its server are counted.
-    #[arg(value_name = "URL")]
-    pub target: String,
+    #[arg(value_name = "URL", required = true)]
+    pub target: Option<String>,
     /// How long a slot is, at least 1s. Slots begin at whole multiples of it, by the server's clock.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub every: String,
@@ -31,7 +40,140 @@ pub struct Watch {
     pub top: u16,
     #[command(flatten)]
     pub access: Access,
+    /// Do not look at the sessions once a second. Nothing is known then of waits, nor of statements that have not ended.
+    #[arg(long)]
+    pub no_samples: bool,
+    /// Keep nothing in the result store.
+    #[arg(long)]
+    pub no_store: bool,
     /// Print one JSON object per slot to standard output, and no summary.
     #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WatchAction {
+    /// List the servers that were watched.
+    List {
+        /// Print one JSON object per server.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was watched: what cost most in a range of time.
+    Show(WatchShow),
+    /// Compare two ranges of time: what is new, gone, called more, or slower.
+    Compare(WatchCompare),
+    /// Export what was watched: a row for each statement and slot.
+    Export(WatchExport),
+}
+
+/// What rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// A statement of a database.
+    Query,
+    /// A database.
+    Database,
+    /// A text, in whatever databases it ran.
+    Text,
+    /// The whole server.
+    Instance,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A time is 14:00, 2026-03-01T14:00 or 2026-03-01, in UTC; -30m is half an hour before the end of what is kept.")]
+pub struct WatchShow {
+    /// The server, as it was watched [default: the one that was watched last].
+    #[arg(value_name = "URL")]
+    pub target: Option<String>,
+    /// Begin of the range [default: one hour before its end].
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// End of the range [default: the end of what is kept].
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<String>,
+    /// What rows are.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Query)]
+    pub by: By,
+    /// In which unit figures are shown.
+    #[arg(long, value_enum, value_name = "UNIT", default_value_t = Unit::Total)]
+    pub unit: Unit,
+    /// The metric that rows are sorted by, such as executions, rows, reads [default: elapsed_us, or sampled_us
+    /// where that explains little].
+    #[arg(long, value_name = "METRIC")]
+    pub sort: Option<String>,
+    /// How many rows are listed; the others are added up.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub top: u16,
+    /// Only statements with database=NAME, text=PART, query=ID, or METRIC>=N.
+    #[arg(long = "where", value_name = "K=V")]
+    pub filters: Vec<String>,
+    /// Write an HTML page with a chart as well; - for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which statements count as the same in two ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareBy {
+    /// Those of the same text: tables that were made anew, or in another database, change nothing.
+    Text,
+    /// Those that the server counts as one.
+    Query,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A range is FROM..TO. Either may be missing: -30m.. is the last half hour of what is kept. Times are as in 'plimsoll watch show'.
+Figures are those of a second that is known, as ranges may be of different length.")]
+pub struct WatchCompare {
+    /// The first range, such as 14:00..14:30.
+    #[arg(value_name = "BEFORE", allow_hyphen_values = true)]
+    pub before: String,
+    /// The second range [default: from the end of the first to the end of what is kept].
+    #[arg(value_name = "AFTER", allow_hyphen_values = true)]
+    pub after: Option<String>,
+    /// The server, as it was watched [default: the one that was watched last].
+    #[arg(long, value_name = "URL")]
+    pub target: Option<String>,
+    /// Which statements count as the same.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = CompareBy::Text)]
+    pub by: CompareBy,
+    /// The metric that is compared, such as executions, rows, reads [default: elapsed_us, or sampled_us
+    /// where that explains little].
+    #[arg(long, value_name = "METRIC")]
+    pub sort: Option<String>,
+    /// How many changes are listed.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub top: u16,
+    /// Only statements with database=NAME, text=PART, or query=ID.
+    #[arg(long = "where", value_name = "K=V")]
+    pub filters: Vec<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("output").required(true)))]
+pub struct WatchExport {
+    /// The server, as it was watched [default: the one that was watched last].
+    #[arg(value_name = "URL")]
+    pub target: Option<String>,
+    /// Begin of the range [default: the begin of what is kept].
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// End of the range [default: the end of what is kept].
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<String>,
+    /// Write a CSV table; - for standard output.
+    #[arg(long, value_name = "FILE", group = "output")]
+    pub csv: Option<PathBuf>,
+    /// Print one JSON object per statement and slot.
+    #[arg(long, group = "output")]
     pub json: bool,
 }

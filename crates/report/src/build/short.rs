@@ -11,7 +11,7 @@ fn common(names: &[&str]) -> (usize, usize) {
     let first = names[0];
     let is_begin = |end: usize| names.iter().all(|name| name.get(..end) == first.get(..end));
     let begin = first.char_indices().filter(|(_, one)| PARTS_BEFORE.contains(one)).map(|(at, one)| at + one.len_utf8());
-    let begin = begin.filter(|end| is_begin(*end)).last().unwrap_or(0);
+    let begin = begin.filter(|end| is_begin(*end)).max().unwrap_or(0);
     let ends = first.char_indices().filter(|(at, one)| *at >= begin && PARTS_AFTER.contains(one));
     let end = ends.map(|(at, _)| first.len() - at).find(|length| {
         let ending = &first[first.len() - length..];

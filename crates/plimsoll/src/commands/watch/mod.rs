@@ -1,251 +1,36 @@
-//! `plimsoll watch`: what statements a server's load is made of, slot by slot, and how much of it is known. Nothing is stored.
+//! `plimsoll watch`: what statements a server's load is made of, slot by slot, and how much of it is known. What was watched is kept in
+//! the store, and shown, compared and exported from there.
 
+mod activity;
+mod chart;
+mod collect;
+mod compared;
+mod exported;
+mod filters;
+mod keeper;
+mod limits;
+mod listed;
+pub mod metrics;
+mod names;
+mod ranges;
 mod show;
+mod shown;
+mod stored;
 mod sums;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use plimsoll_bench::Interrupt;
-use plimsoll_clock::Clock;
-use plimsoll_engine::{Error, ErrorKind, Intents, QuerySampler, QueryText, Result};
-use plimsoll_measurement::counters::Item;
-use plimsoll_measurement::{Moment, exit, units};
-use plimsoll_profile::{Known, Refusal, Slot, diff};
-
-use crate::args::Watch;
-use crate::engines;
+use crate::args::{Watch, WatchAction};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::signals;
-use sums::Sums;
 
-/// How often an interrupt is looked for between two readings.
-const LOOK_FOR_INTERRUPT: Duration = Duration::from_millis(100);
-
-/// So many texts are asked for in a slot.
-const MOST_TEXTS_OF_A_SLOT: usize = 20;
-
-/// So many texts are remembered, beside those that are needed.
-const MOST_TEXTS_KEPT: usize = 5_000;
-
-/// The longest slot, and the longest time to watch.
-const LONGEST_SLOT: Duration = Duration::from_hours(1);
-const LONGEST: Duration = Duration::from_hours(24 * 366);
-
-/// How long and how often.
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    slot: Duration,
-    time: Option<Duration>,
-}
-
-/// Watches until the time is over or somebody interrupts, and then says what costs most.
-pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
-    let pace = pace(options)?;
-    let target = engines::parse(&options.target, settings, printer)?;
-    let interrupt = Interrupt::default();
-    signals::listen(&interrupt, printer)?;
-    let opened = engines::open(&target, &options.access, &Intents::default(), &interrupt, printer);
-    let clock = opened.clock.clone();
-    let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
-    let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
-    let sampler = database.query_sampler().map_err(|error| signals::failure(&interrupt, error))?.ok_or_else(|| {
-        let message = format!("{} shows no statistics of statements that Plimsoll reads", target.display());
-        Error::new(ErrorKind::Unsupported, message)
-            .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on (docs/WATCH.md)")
-    })?;
-    let mut collector = Collector {
-        sampler,
-        clock: clock.as_ref(),
-        slot_us: u64::try_from(pace.slot.as_micros()).unwrap_or(u64::MAX),
-        known: Known::default(),
-        texts: BTreeMap::new(),
-        all: Sums::default(),
-        slots: 0,
-        missed: 0,
-        is_lost: false,
-    };
-    let begin = clock.now();
-    // The first reading is what the first slot begins with. Without it there is nothing to watch.
-    let mut server = collector.first().map_err(|error| signals::failure(&interrupt, error))?;
-    collector.sampler.warnings().iter().for_each(|warning| printer.warning(warning));
-    if !options.json {
-        printer.remark("A line is printed for each slot; Ctrl-C ends it with the summary. Nothing is stored.");
-    }
-    loop {
-        let end = pace.time.map(|time| begin.after(time));
-        collector.wait(server, end, &interrupt);
-        let is_last = interrupt.signal().is_some() || end.is_some_and(|end| clock.now() >= end);
-        match collector.read() {
-            Ok((slot, moment)) => {
-                server = moment;
-                collector.show(&slot, options, printer);
-            }
-            Err(error) => collector.miss(&error, printer),
-        }
-        if is_last {
-            break;
-        }
-    }
-    collector.summary(options, target.display(), printer);
-    drop(pulse);
-    let code = if collector.is_lost { exit::INCOMPLETE } else { exit::DONE };
-    Ok(signals::exit_code(&interrupt).unwrap_or(code))
-}
-
-fn pace(options: &Watch) -> std::result::Result<Pace, Failure> {
-    let of = |option: &str, text: &str, [low, high]: [Duration; 2]| {
-        let wrong = |problem: String| {
-            Failure::usage(format!("{option} {text}: {problem}")).hint("such as --every 60s --for 2h")
-        };
-        let time = units::parse_duration(text).map_err(|error| wrong(error.to_string()))?;
-        if time < low || time > high {
-            let [low, high] = [low, high].map(|time| units::format_seconds(time.as_secs_f64()));
-            return Err(wrong(format!("it is from {low} to {high}")));
-        }
-        Ok(time)
-    };
-    let slot = of("--every", &options.every, [Duration::from_secs(1), LONGEST_SLOT])?;
-    let time = options.time.as_deref().map(|text| of("--for", text, [Duration::from_secs(1), LONGEST])).transpose()?;
-    Ok(Pace { slot, time })
-}
-
-/// A moment by the server's clock, in microseconds since 1970, and by ours.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    server_us: i64,
-    own: Moment,
-}
-
-/// When the next slot begins: at a whole multiple of its length by the server's clock, as it was seen last. A reading that took longer leaves
-/// out the slots that it covered.
-fn next_begin(seen: Seen, now: Moment, slot_us: u64) -> Moment {
-    let slot = i64::try_from(slot_us).unwrap_or(i64::MAX).max(1);
-    let passed = i64::try_from(now.since(seen.own).as_micros()).unwrap_or(i64::MAX);
-    let server_now = seen.server_us.saturating_add(passed);
-    now.after(Duration::from_micros((slot - server_now.rem_euclid(slot)).unsigned_abs()))
-}
-
-/// What is watched, and what is known of it so far.
-struct Collector<'a> {
-    sampler: Box<dyn QuerySampler>,
-    clock: &'a dyn Clock,
-    slot_us: u64,
-    known: Known,
-    texts: BTreeMap<Item, QueryText>,
-    all: Sums,
-    slots: u64,
-    missed: u64,
-    /// Whether the last reading failed.
-    is_lost: bool,
-}
-
-impl Collector<'_> {
-    fn first(&mut self) -> Result<Seen> {
-        self.read().map(|(_, seen)| seen)
-    }
-
-    /// Reads once, and again if the server was reset or restarted in the middle of it, or has ended our session since the last time.
-    fn read(&mut self) -> Result<(Slot, Seen)> {
-        let mut refused = Refusal::Torn;
-        for attempt in 0..2 {
-            let snapshot = match self.sampler.snapshot() {
-                Err(error) if error.kind == ErrorKind::Lost && attempt == 0 => continue,
-                snapshot => snapshot?,
-            };
-            let seen = Seen { server_us: snapshot.end.clock_us, own: self.clock.now() };
-            match diff(&mut self.known, &snapshot, self.slot_us) {
-                Ok(slot) => return Ok((slot, seen)),
-                Err(refusal) => refused = refusal,
-            }
-        }
-        Err(Error::new(ErrorKind::NoResult, refused.to_string()))
-    }
-
-    fn wait(&self, seen: Seen, end: Option<Moment>, interrupt: &Interrupt) {
-        let next = next_begin(seen, self.clock.now(), self.slot_us);
-        let next = end.filter(|end| *end < next).unwrap_or(next);
-        while self.clock.now() < next && interrupt.signal().is_none() {
-            self.clock.sleep(next.since(self.clock.now()).min(LOOK_FOR_INTERRUPT));
-        }
-    }
-
-    fn miss(&mut self, error: &Error, printer: &Printer) {
-        self.missed += 1;
-        if !self.is_lost {
-            printer.warning(&format!("{error}; the next slot that can be read covers this time as well"));
-        }
-        self.is_lost = true;
-    }
-
-    fn show(&mut self, slot: &Slot, options: &Watch, printer: &Printer) {
-        self.is_lost = false;
-        self.slots += 1;
-        let own = self.sampler.own();
-        let sums = Sums::of(slot, &own);
-        let top = if options.json { usize::from(options.top) } else { 1 };
-        self.look_up(&sums, top, printer);
-        if options.json {
-            printer.json(&show::json(slot, &sums, &self.texts, top));
-        } else {
-            printer.result(&show::line(slot, &sums, &self.texts, printer.style.width));
-        }
-        self.all.add(&sums);
-    }
-
-    /// Reads the texts that are about to be shown and not known. A slot without them is still one.
-    fn look_up(&mut self, sums: &Sums, top: usize, printer: &Printer) {
-        let ranked = sums.ranked();
-        let shown = ranked.iter().take(top).map(|((item, _), _)| *item);
-        let mut missing: Vec<Item> = shown.filter(|item| !self.texts.contains_key(item)).collect();
-        missing.dedup();
-        missing.truncate(MOST_TEXTS_OF_A_SLOT);
-        if missing.is_empty() {
-            return;
-        }
-        if self.texts.len() > MOST_TEXTS_KEPT {
-            self.texts.clear();
-        }
-        match self.sampler.texts(&missing) {
-            Ok(found) => self.texts.extend(found.into_iter().map(|text| (text.item, text))),
-            Err(error) => printer.warning(&format!("texts of statements could not be read: {error}")),
-        }
-    }
-
-    fn summary(&mut self, options: &Watch, target: &str, printer: &Printer) {
-        let all = std::mem::take(&mut self.all);
-        let top = usize::from(options.top);
-        if !options.json && !self.is_lost {
-            for _ in 0..top.div_ceil(MOST_TEXTS_OF_A_SLOT) {
-                self.look_up(&all, top, printer);
-            }
-        }
-        let cost = show::own_cost(&all);
-        if options.json {
-            printer.remark(&cost);
-            return;
-        }
-        let counts = show::Counts { slots: self.slots, missed: self.missed, is_lost: self.is_lost };
-        let report = show::summary(target, &all, &self.texts, top, counts);
-        printer.result(&plimsoll_report::terminal::report(&report, printer.style));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_begin_at_whole_multiples_by_the_servers_clock() {
-        let own = Moment::from_nanos(5_000_000_000);
-        let seen = Seen { server_us: 1_700_000_039_500_000, own };
-        let wait = |later_ms| {
-            let now = own.after(Duration::from_millis(later_ms));
-            next_begin(seen, now, 60_000_000).since(now).as_millis()
-        };
-        // 1,700,000,040 is a whole minute.
-        assert_eq!((wait(0), wait(200), wait(500), wait(61_000)), (500, 300, 60_000, 59_500));
+/// Watches a server, or shows what was watched.
+pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    match (&options.action, &options.target) {
+        (Some(WatchAction::List { json }), _) => listed::list(*json, settings, printer),
+        (Some(WatchAction::Show(options)), _) => shown::show(options, settings, printer),
+        (Some(WatchAction::Compare(options)), _) => compared::compare(options, settings, printer),
+        (Some(WatchAction::Export(options)), _) => exported::export(options, settings, printer),
+        (None, Some(url)) => collect::watch(url, options, settings, printer),
+        (None, None) => Err(Failure::usage("no server is named").hint("plimsoll watch URL")),
     }
 }

@@ -1,21 +1,19 @@
 //! How what was watched is shown: a line or an object for each slot, and a summary with the answer first.
 
-use std::collections::BTreeMap;
-
-use plimsoll_engine::QueryText;
-use plimsoll_measurement::counters::{Item, Measure};
+use plimsoll_measurement::counters::Measure;
 use plimsoll_measurement::units;
 use plimsoll_profile::{Slot, Status};
 
 use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
 use serde_json::{Map, Value, json};
 
+use super::limits;
+use super::metrics::BY_SAMPLES;
+use super::names::{SHORT_TEXT, Texts, id, measures, moment, name, percent, put};
 use super::sums::{Key, Sum, Sums};
 
-/// So much of a text stands in a line or in a table.
-const SHORT_TEXT: usize = 60;
-
-type Texts = BTreeMap<Item, QueryText>;
+/// So many waits are listed.
+const MOST_WAITS: usize = 8;
 
 /// Readings in all, those that failed, and whether the last one did.
 #[derive(Debug, Clone, Copy)]
@@ -23,32 +21,6 @@ pub struct Counts {
     pub slots: u64,
     pub missed: u64,
     pub is_lost: bool,
-}
-
-fn moment(us: i64) -> String {
-    jiff::Timestamp::from_microsecond(us).map_or_else(|_| String::new(), |at| at.to_string())
-}
-
-/// The begin of a text on one line.
-fn short(text: &str, most: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    if line.chars().count() <= most { line } else { format!("{}…", line.chars().take(most).collect::<String>()) }
-}
-
-/// What a statement is called where there is little room.
-fn name(item: Item, texts: &Texts, most: usize) -> String {
-    let known = texts.get(&item).and_then(|text| text.text.as_deref());
-    known.map_or_else(|| format!("statement {}", id(item)), |text| short(text, most))
-}
-
-/// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.
-fn id(item: Item) -> String {
-    format!("{:024x}", item.0)
-}
-
-fn percent(share: Option<f64>) -> String {
-    share.and_then(format::percent).unwrap_or_else(|| "?".to_owned())
 }
 
 /// The line of a slot.
@@ -67,30 +39,6 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     format!("{begin}  {share:>3} %  {}", name(item, texts, room))
 }
 
-fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        object.insert(name.to_owned(), value.into());
-    }
-}
-
-fn measures(object: &mut Map<String, Value>, sum: &Sum) {
-    for (name, measure) in [
-        ("executions", Measure::Executions),
-        ("rows", Measure::Rows),
-        ("elapsed_us", Measure::ElapsedUs),
-        ("reads", Measure::PhysicalReadPages),
-        ("writes", Measure::LogicalWritePages),
-        ("cache_lookups", Measure::LogicalReadPages),
-        ("temp_pages", Measure::TempPages),
-        ("log_bytes", Measure::LogBytes),
-        ("io_read_us", Measure::IoReadUs),
-        ("io_write_us", Measure::IoWriteUs),
-    ] {
-        put(object, name, sum.values.get(measure));
-    }
-    object.insert("status".to_owned(), sum.status.to_string().into());
-}
-
 /// The object of a slot: unknown is absent.
 pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     let mut object = Map::new();
@@ -107,15 +55,14 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     reasons.sort_by_key(ToString::to_string);
     reasons.dedup();
     object.insert("unknown".to_owned(), reasons.into());
-    object.insert("own_us".to_owned(), sums.own_us.into());
+    object.insert("own_us".to_owned(), sums.own_us().into());
+    put(&mut object, "sessions", limits::json(sums, texts));
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
     object.insert("queries".to_owned(), Value::Array(queries));
     let rest = ranked.iter().skip(top).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
     let count = rest.clone().count();
-    if let Some(sum) =
-        rest.reduce(|all, one| Sum { values: all.values.plus(&one.values), status: all.status | one.status })
-    {
+    if let Some(sum) = rest.reduce(|all, one| all.plus(&one)) {
         let mut other = Map::new();
         other.insert("queries".to_owned(), count.into());
         measures(&mut other, &sum);
@@ -124,7 +71,8 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     json!(object).to_string()
 }
 
-fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
+/// A statement with all that is known of it.
+pub fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
     let mut object = Map::new();
     object.insert("id".to_owned(), id(item).into());
     let known = texts.get(&item);
@@ -139,26 +87,44 @@ fn query((item, is_nested): Key, sum: &Sum, texts: &Texts) -> Value {
 
 /// What our own statements cost.
 pub fn own_cost(all: &Sums) -> String {
-    let [covered, own] = [all.covered_us, all.own_us].map(|us| format::seconds(us as f64 / 1e6));
+    let [covered, own] = [all.covered_us, all.own_us()].map(|us| format::seconds(us as f64 / 1e6));
     format!("Reading took {own} of the server's time in {covered}; these statements are left out.")
 }
 
 /// What costs most over the whole time, and how much of it is known.
-fn headline(all: &Sums, texts: &Texts) -> String {
-    let top = all.ranked().into_iter().find(|((_, is_nested), _)| !is_nested);
+pub fn headline(all: &Sums, texts: &Texts) -> String {
+    if all.best_metric() == BY_SAMPLES {
+        return headline_of_samples(all, texts);
+    }
+    let top = all.ranked().into_iter().find(|((_, is_nested), sum)| !is_nested && sum.elapsed_us() > 0);
     let Some(((item, _), sum)) = top else {
         return "No statement ended while the server was watched.".to_owned();
     };
-    let executions = sum.values.get(Measure::Executions);
-    let mean =
-        mean_us(&sum).map_or_else(String::new, |us| format!(" of {} on average", units::format_seconds(us / 1e6)));
-    let ran = executions.map_or_else(String::new, |count| format!(", in {} executions{mean}", format::whole(count)));
     let of = if all.explained.is_some() { "the database time" } else { "the time of all statements" };
-    format!(
-        "'{}' costs most: {} of {of}{ran}.",
-        name(item, texts, SHORT_TEXT),
-        percent(all.share_percent(sum.elapsed_us()))
-    )
+    let name = name(item, texts, SHORT_TEXT);
+    format!("'{name}' costs most: {} of {of}{}.", percent(all.share_percent(sum.elapsed_us())), ran(&sum))
+}
+
+/// The same where what statements count of themselves explains little: what sessions were seen to do, commits included.
+fn headline_of_samples(all: &Sums, texts: &Texts) -> String {
+    let top = all.ranked_by(BY_SAMPLES).into_iter().find(|((_, is_nested), _)| !is_nested);
+    let seen = limits::seen_us(all);
+    let Some(((item, _), sum)) = top else { return "Sessions were seen at work on no known statement.".to_owned() };
+    let share = percent(sum.values.get(Measure::SampledUs).map(|us| 100.0 * us as f64 / seen as f64));
+    let waits = limits::most_of(all, item).map_or_else(String::new, |(wait, part)| {
+        let wait = wait.replace(": ", ", ");
+        format!(", {} of that in {wait}", percent(Some(part)))
+    });
+    let name = name(item, texts, SHORT_TEXT);
+    format!("'{name}' costs most: sessions were at work on it {share} of their time{waits}{}.", ran(&sum))
+}
+
+/// How often it was executed, and for how long.
+fn ran(sum: &Sum) -> String {
+    let mean =
+        mean_us(sum).map_or_else(String::new, |us| format!(" of {} on average", units::format_seconds(us / 1e6)));
+    let executions = sum.values.get(Measure::Executions).filter(|count| *count > 0);
+    executions.map_or_else(String::new, |count| format!(", in {} executions{mean}", format::whole(count)))
 }
 
 fn mean_us(sum: &Sum) -> Option<f64> {
@@ -169,22 +135,7 @@ fn mean_us(sum: &Sum) -> Option<f64> {
 /// The summary of the whole time.
 pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Counts) -> Report {
     let mut report = Report::new(format!("The workload of {target}"));
-    let mut answer = Part::of(Rank::Answer);
-    answer.say(Tone::Headline, headline(all, texts));
-    let captured = all.coverage_percent().map(|share| {
-        let share = percent(Some(share));
-        format!("Statements that ended explain {share} of the database time; docs/WATCH.md says what the rest can be.")
-    });
-    answer.say(Tone::Plain, captured);
-    let active = all.active_sessions().map(|active| {
-        let seconds = units::format_seconds(all.covered_us as f64 / 1e6);
-        format!("On average {active:.2} sessions were active, over {seconds} in {}.", slots(counts.slots))
-    });
-    answer.say(Tone::Plain, active);
-    if !all.unknown.is_empty() {
-        let unknown: Vec<&str> = all.unknown.iter().copied().collect();
-        answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
-    }
+    let mut answer = answer(all, texts, &slots(counts.slots));
     if counts.missed > 0 {
         let times = if counts.missed == 1 { "once".to_owned() } else { format!("{} times", counts.missed) };
         let end = if counts.is_lost { " What happened after the last reading is not known." } else { "" };
@@ -192,17 +143,60 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
     }
     answer.say(Tone::Quiet, own_cost(all));
     let mut table = Part::of(Rank::Table);
-    table.table("Statements by time", statements(all, texts, top));
-    report.add_all([answer, table]);
+    table.table(
+        if all.best_metric() == BY_SAMPLES {
+            "Statements, by what sessions were seen at work on"
+        } else {
+            "Statements by time"
+        },
+        statements(all, texts, top),
+    );
+    let mut details = Part::of(Rank::Table);
+    details.table("What sessions waited for", limits::waits(all, MOST_WAITS));
+    details.table("Who held others up", limits::blockers(all, texts));
+    report.add_all([answer, table, details]);
     report
 }
 
-fn slots(count: u64) -> String {
+/// What costs most, how much of the truth is known, and what may be missing; `of` is what the time is made of.
+pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
+    let mut answer = Part::of(Rank::Answer);
+    answer.say(Tone::Headline, headline(all, texts));
+    let captured = all.coverage_percent().map(|share| {
+        let share = percent(Some(share));
+        let rest = if all.best_metric() == BY_SAMPLES {
+            "The rest is commits, parsing, planning and clients, which samples show"
+        } else {
+            "docs/WATCH.md says what the rest can be"
+        };
+        format!("What statements count of themselves explains {share} of the database time. {rest}.")
+    });
+    answer.say(Tone::Plain, captured);
+    let active = all.active_sessions().map(|active| {
+        let seconds = units::format_seconds(all.covered_us as f64 / 1e6);
+        format!("On average {active:.2} sessions were active, over {seconds} in {of}.")
+    });
+    answer.say(Tone::Plain, active);
+    limits::say(&mut answer, all, texts);
+    if !all.unknown.is_empty() {
+        let unknown: Vec<&str> = all.unknown.iter().copied().collect();
+        answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
+    }
+    answer
+}
+
+/// `1 slot`, `2 slots`.
+pub fn slots(count: u64) -> String {
     if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") }
 }
 
 fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
-    let ranked = all.ranked();
+    let ranked = all.ranked_by(all.best_metric());
+    let seen_us = limits::seen_us(all);
+    let seen = |sum: &Sum| {
+        let us = sum.values.get(Measure::SampledUs).filter(|_| seen_us > 0)?;
+        Some(100.0 * us as f64 / seen_us as f64)
+    };
     let seconds = |us: f64| Cell::quantity(us / 1e6, "s");
     let status = |(_, is_nested): &Key, sum: &Sum| {
         let is_exact = sum.status == Status::EXACT;
@@ -216,6 +210,7 @@ fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
         ranked.into_iter().take(top),
         &[
             (text("Statement"), &|((item, _), _)| name(*item, texts, SHORT_TEXT - 15).into()),
+            (number("Seen", "%"), &|(_, sum)| seen(sum).into()),
             (number("Share", "%"), &|(_, sum)| all.share_percent(sum.elapsed_us()).into()),
             (number("Calls", ""), &|(_, sum)| sum.values.get(Measure::Executions).into()),
             (scaled("Total", "s"), &|(_, sum)| seconds(sum.elapsed_us() as f64)),
@@ -230,13 +225,8 @@ fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measurement::counters::Values;
-
-    #[test]
-    fn a_long_text_is_cut_to_one_line() {
-        assert_eq!(short("SELECT  1\n\tFROM   x", 40), "SELECT 1 FROM x");
-        assert_eq!(short("SELECT äöü FROM x", 10), "SELECT äöü…");
-    }
+    use plimsoll_engine::QueryText;
+    use plimsoll_measurement::counters::{Item, Values};
 
     #[test]
     fn the_answer_comes_first_and_says_what_it_is_of() {

@@ -2,8 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::metrics::{BY_COMPLETION, BY_SAMPLES, Metric};
 use plimsoll_measurement::counters::{Item, Measure, Values};
-use plimsoll_profile::{Reason, Slot, Status};
+use plimsoll_profile::{About, Reason, Record, Status};
+
+/// From this part of the time on, what statements count of themselves says what costs most.
+const EXPLAINED_PERCENT: f64 = 80.0;
+
+/// So many sessions have to be seen for a share of them to be worth a name: it is right to a fifth of itself then. One is seen a second.
+const ENOUGH_SAMPLES: u64 = 30;
+const SAMPLE_US: u64 = 1_000_000;
 
 /// What is summed apart: a statement, and whether its caller's time has the same work once more.
 pub type Key = (Item, bool);
@@ -23,11 +31,15 @@ impl Sum {
         self.values.get(Measure::ElapsedUs).unwrap_or(0)
     }
 
-    fn add(sums: &mut BTreeMap<Key, Self>, key: Key, more: Self) {
-        let both = |one: &mut Self| {
-            *one = Self { values: one.values.plus(&more.values), status: one.status | more.status };
-        };
-        sums.entry(key).and_modify(both).or_insert(more);
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, more: &Self) -> Self {
+        Self { values: self.values.plus(&more.values), status: self.status | more.status }
+    }
+
+    /// Adds to what stands under a key.
+    pub fn add<K: Ord>(sums: &mut BTreeMap<K, Self>, key: K, more: Self) {
+        sums.entry(key).and_modify(|one| *one = one.plus(&more)).or_insert(more);
     }
 }
 
@@ -38,14 +50,18 @@ pub struct Sums {
     pub covered_us: u64,
     /// By statement, without ours.
     pub by_query: BTreeMap<Key, Sum>,
-    /// Time of our own statements, in microseconds.
-    pub own_us: u64,
     /// What the slots say of themselves.
     pub status: Status,
     /// Time that statements explain and the server's own total, in microseconds, of slots that have both.
     pub explained: Option<(u64, u64)>,
     /// What may be missing.
     pub unknown: BTreeSet<&'static str>,
+    /// Statements that are not listed: how many sums it is made of, and theirs.
+    pub rest: Option<(u64, Sum)>,
+    /// What else is known.
+    pub about: About,
+    /// Time of active sessions by statement and by what they waited for, in microseconds.
+    pub waits: BTreeMap<(Option<Item>, String), u64>,
 }
 
 /// Words for what may be missing; `None` for what coverage says already.
@@ -65,35 +81,39 @@ const fn words(reason: Reason) -> Option<&'static str> {
     })
 }
 
+/// New is exact, as long as nothing else is said.
+const fn known(status: Status) -> Status {
+    Status::from_bits(status.bits() & !Status::CREDITED.bits())
+}
+
 impl Sums {
-    /// Of one slot.
-    pub fn of(slot: &Slot, own: &[Item]) -> Self {
-        let has_begun = !slot.status.has(Status::BASELINE) || !slot.deltas.is_empty();
+    /// Of one record.
+    pub fn of_record(record: &Record) -> Self {
+        let Record { bucket, about, waits } = record;
         let mut sums = Self {
-            covered_us: slot.interval_us.filter(|_| has_begun).unwrap_or(0),
-            status: slot.status,
-            explained: slot.coverage.explained_us.zip(slot.coverage.total_us),
-            unknown: slot.unknown.iter().filter_map(|unknown| words(unknown.reason)).collect(),
+            covered_us: bucket.covered_us,
+            status: bucket.status,
+            explained: bucket.explained_us.zip(bucket.total_us),
+            unknown: about.unknown.iter().filter_map(|reason| words(*reason)).collect(),
+            about: about.clone(),
+            waits: waits.clone(),
             ..Self::default()
         };
-        for delta in &slot.deltas {
-            // New is exact, as long as nothing else is said.
-            let status = Status::from_bits(delta.status.bits() & !Status::CREDITED.bits());
-            let sum = Sum { values: delta.values, status };
-            if own.contains(&delta.item) {
-                sums.own_us = sums.own_us.saturating_add(if delta.is_nested { 0 } else { sum.elapsed_us() });
-            } else {
-                sums.status |= status;
-                Sum::add(&mut sums.by_query, (delta.item, delta.is_nested), sum);
-            }
+        for (key, sum) in &bucket.sums {
+            let sum = Sum { values: sum.values, status: known(sum.status) };
+            sums.status |= sum.status;
+            Sum::add(&mut sums.by_query, (key.item, key.is_nested), sum);
         }
+        sums.rest = bucket.other.map(|other| {
+            let sum = Sum { values: other.sum.values, status: known(other.sum.status) };
+            (other.sums, sum)
+        });
         sums
     }
 
     /// Adds a later time.
     pub fn add(&mut self, more: &Self) {
         self.covered_us = self.covered_us.saturating_add(more.covered_us);
-        self.own_us = self.own_us.saturating_add(more.own_us);
         self.status |= more.status;
         self.explained = match (self.explained, more.explained) {
             (Some((one, two)), Some((more, total))) => Some((one.saturating_add(more), two.saturating_add(total))),
@@ -101,17 +121,43 @@ impl Sums {
         };
         self.unknown.extend(&more.unknown);
         more.by_query.iter().for_each(|(key, sum)| Sum::add(&mut self.by_query, *key, *sum));
+        self.rest = match (self.rest, more.rest) {
+            (Some((count, all)), Some((more, sum))) => Some((count + more, all.plus(&sum))),
+            (all, more) => all.or(more),
+        };
+        self.about.add(&more.about);
+        for (wait, us) in &more.waits {
+            *self.waits.entry(wait.clone()).or_default() += us;
+        }
+    }
+
+    /// Leaves out what was not meant; the rest is not known to be.
+    pub fn keep_only(&mut self, is_meant: impl Fn(Item) -> bool) {
+        self.by_query.retain(|(item, _), _| is_meant(*item));
+        self.waits.retain(|(item, _), _| item.is_none_or(&is_meant));
+    }
+
+    /// The sum of all statements of clients, listed or not.
+    pub fn all(&self) -> Values {
+        let listed = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| sum.values);
+        let all = listed.chain(self.rest.map(|(_, sum)| sum.values));
+        all.reduce(|all, more| all.plus(&more)).unwrap_or_default()
+    }
+
+    /// Time of our own statements, in microseconds.
+    pub const fn own_us(&self) -> u64 {
+        self.about.own_us
     }
 
     /// Time of statements of clients, without ours, in microseconds.
     pub fn elapsed_us(&self) -> u64 {
-        let clients = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested);
-        clients.fold(0, |all, (_, sum)| all.saturating_add(sum.elapsed_us()))
+        let clients = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
+        clients.chain(self.rest.map(|(_, sum)| sum)).fold(0, |all, sum| all.saturating_add(sum.elapsed_us()))
     }
 
     /// Time of the database: the server's own total, or more if statements explain more, without that of ours; in microseconds.
     pub fn database_us(&self) -> u64 {
-        let total = self.explained.map_or(0, |(_, total)| total.saturating_sub(self.own_us));
+        let total = self.explained.map_or(0, |(_, total)| total.saturating_sub(self.own_us()));
         total.max(self.elapsed_us())
     }
 
@@ -132,6 +178,21 @@ impl Sums {
         (all > 0).then(|| 100.0 * us as f64 / all as f64)
     }
 
+    /// The metric that says most of what cost most. Where what statements count of themselves explains little of the time, as with commits
+    /// that wait for the log, samples say more, if there are enough.
+    pub fn best_metric(&self) -> Metric {
+        let is_explained = self.coverage_percent().is_some_and(|percent| percent >= EXPLAINED_PERCENT);
+        let seen = self.waits.values().sum::<u64>() / SAMPLE_US;
+        if !is_explained && seen >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
+    }
+
+    /// Statements by a metric, the most first.
+    pub fn ranked_by(&self, metric: Metric) -> Vec<(Key, Sum)> {
+        let mut ranked = self.ranked();
+        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.values.get(metric.measure)));
+        ranked
+    }
+
     /// Statements by time, the most first.
     pub fn ranked(&self) -> Vec<(Key, Sum)> {
         let mut ranked: Vec<(Key, Sum)> = self.by_query.iter().map(|(key, sum)| (*key, *sum)).collect();
@@ -150,7 +211,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_profile::{Coverage, Delta, RowId, Source, Unknown};
+    use plimsoll_profile::{Coverage, Delta, RowId, Slot, Source, Unknown};
 
     fn slot(deltas: &[(u128, bool, u64)], total_us: Option<u64>) -> Slot {
         let delta = |(item, is_nested, elapsed): &(u128, bool, u64)| Delta {
@@ -191,16 +252,16 @@ mod tests {
     #[test]
     fn no_time_counts_twice_and_ours_is_apart() {
         let own = [Item(9)];
-        let mut all =
-            Sums::of(&slot(&[(1, false, 600), (2, true, 500), (3, false, 200), (9, false, 100)], Some(1_100)), &own);
-        assert_eq!((all.elapsed_us(), all.own_us, all.database_us()), (800, 100, 1_000));
+        let of = |slot: &Slot| Sums::of_record(&Record::of(slot, &own, 1_000));
+        let mut all = of(&slot(&[(1, false, 600), (2, true, 500), (3, false, 200), (9, false, 100)], Some(1_100)));
+        assert_eq!((all.elapsed_us(), all.own_us(), all.database_us()), (800, 100, 1_000));
         assert_eq!((all.active_sessions(), all.share_percent(600)), (Some(1.0), Some(60.0)));
         assert!((all.coverage_percent().unwrap() - 81.818).abs() < 0.01);
         let order: Vec<u128> = all.ranked().iter().map(|((item, _), _)| item.0).collect();
         assert_eq!(order, [1, 2, 3]);
         assert_eq!(all.status_words(), "exact (statements were dropped)");
         // Without a total, what statements explain is all that is known.
-        all.add(&Sums::of(&slot(&[(3, false, 700)], None), &own));
+        all.add(&of(&slot(&[(3, false, 700)], None)));
         assert_eq!(
             (all.elapsed_us(), all.covered_us, all.by_query[&(Item(3), false)].elapsed_us()),
             (1_500, 2_000, 900)
@@ -213,7 +274,7 @@ mod tests {
     fn nothing_is_shown_of_a_slot_that_only_begins() {
         let mut first = slot(&[], None);
         first.status = Status::BASELINE;
-        let sums = Sums::of(&first, &[]);
+        let sums = Sums::of_record(&Record::of(&first, &[], 1_000));
         assert_eq!((sums.covered_us, sums.active_sessions(), sums.share_percent(5)), (0, None, None));
     }
 }

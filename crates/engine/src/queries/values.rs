@@ -1,0 +1,146 @@
+//! Values in the text of a statement. Servers put signs in their place, but not everywhere: what makes a user has the password in it.
+
+use crate::foreign::masked;
+
+/// The sign in the place of a value.
+const SIGN: char = '?';
+
+/// The text with a sign in place of each text and number that stands in it, and without the secrets in use. A text that is cut off ends with the sign.
+pub fn without_values(sql: &str) -> String {
+    let mut rest = Rest { text: sql, last: None };
+    let mut out = String::with_capacity(sql.len());
+    while let Some(c) = rest.text.chars().next() {
+        match c {
+            '\'' => {
+                let has_escapes = rest.last.is_some_and(|last| matches!(last, 'e' | 'E')) && is_prefix(&out);
+                rest.skip_quoted(has_escapes);
+                // The letter before the quote says how it is written, and belongs to it.
+                if is_prefix(&out) {
+                    out.pop();
+                }
+                out.push(SIGN);
+            }
+            '"' | '`' => out.push_str(rest.take_quoted(c)),
+            '$' if !rest.is_in_word() && rest.skip_dollars() => out.push(SIGN),
+            '-' if rest.text.starts_with("--") => out.push_str(rest.take_to("\n")),
+            '/' if rest.text.starts_with("/*") => out.push_str(rest.take_to("*/")),
+            c if c.is_ascii_digit() && !rest.is_in_word() => {
+                let is_of_number = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+                let end = rest.text.find(|c| !is_of_number(c)).unwrap_or(rest.text.len());
+                rest.take(end);
+                out.push(SIGN);
+            }
+            c => out.push_str(rest.take(c.len_utf8())),
+        }
+    }
+    // A comment or a name may hold one of the secrets in use.
+    masked(&out)
+}
+
+/// Whether a text ends with a letter that stands alone, as in `E'...'`.
+fn is_prefix(out: &str) -> bool {
+    let mut last = out.chars().rev();
+    let is_letter = last.next().is_some_and(|c| matches!(c, 'e' | 'E' | 'b' | 'B' | 'x' | 'X' | 'n' | 'N'));
+    is_letter && !last.next().is_some_and(is_of_word)
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$' | '@')
+}
+
+struct Rest<'t> {
+    text: &'t str,
+    /// What stands before it.
+    last: Option<char>,
+}
+
+impl<'t> Rest<'t> {
+    fn take(&mut self, bytes: usize) -> &'t str {
+        let (taken, rest) = self.text.split_at(bytes);
+        self.last = taken.chars().next_back().or(self.last);
+        self.text = rest;
+        taken
+    }
+
+    fn is_in_word(&self) -> bool {
+        self.last.is_some_and(is_of_word)
+    }
+
+    /// A text in quotes; a doubled quote is one of it.
+    fn skip_quoted(&mut self, has_escapes: bool) {
+        let mut chars = self.text.char_indices().skip(1).peekable();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '\\' if has_escapes => drop(chars.next()),
+                '\'' if chars.peek().is_some_and(|(_, next)| *next == '\'') => drop(chars.next()),
+                '\'' => {
+                    self.take(at + 1);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.take(self.text.len());
+    }
+
+    /// A name in quotes.
+    fn take_quoted(&mut self, quote: char) -> &'t str {
+        let end = self.text[1..].find(quote).map_or(self.text.len(), |end| end + 2);
+        self.take(end)
+    }
+
+    /// `$$...$$` or `$name$...$name$`. A parameter such as `$1` is none.
+    fn skip_dollars(&mut self) -> bool {
+        let Some(end) = self.text[1..].find('$') else { return false };
+        let name = &self.text[1..=end];
+        let is_name =
+            name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
+        if !is_name {
+            return false;
+        }
+        let tag = &self.text[..end + 2];
+        let body = &self.text[tag.len()..];
+        let bytes = body.find(tag).map_or(self.text.len(), |at| tag.len() + at + tag.len());
+        self.take(bytes);
+        true
+    }
+
+    fn take_to(&mut self, end: &str) -> &'t str {
+        let bytes = self.text.find(end).map_or(self.text.len(), |at| at + end.len());
+        self.take(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_numbers_are_signs_and_names_stay() {
+        for (sql, shown) in [
+            (
+                "SELECT a1, \"b'2\" FROM t2 WHERE k = $1 AND x > 5.5e3",
+                "SELECT a1, \"b'2\" FROM t2 WHERE k = $1 AND x > ?",
+            ),
+            ("ALTER ROLE ann PASSWORD 'it''s'; SELECT 1", "ALTER ROLE ann PASSWORD ?; SELECT ?"),
+            ("SELECT E'a\\'b' || 'c\\' || B'01'", "SELECT ? || ? || ?"),
+            ("DO $$ BEGIN x := 'y'; END $$ LANGUAGE sql", "DO ? LANGUAGE sql"),
+            ("DO $tag$ secret $$ $tag$", "DO ?"),
+            ("CREATE USER x PASSWORD 'secr", "CREATE USER x PASSWORD ?"),
+            ("SELECT /* it's 5 */ a -- don't 6\n, 0x1F", "SELECT /* it's 5 */ a -- don't 6\n, ?"),
+            ("SELECT 'ä' || name'x'", "SELECT ? || name?"),
+            ("", ""),
+        ] {
+            assert_eq!(without_values(sql), shown, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_secret_in_use_is_nowhere_in_a_statement() {
+        let _secret = crate::target::Secret::new("planted-word-7");
+        assert_eq!(
+            without_values("/* planted-word-7 */ SELECT \"planted-word-7\", 'x'"),
+            "/* *** */ SELECT \"***\", ?"
+        );
+    }
+}

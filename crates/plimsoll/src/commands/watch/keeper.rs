@@ -1,0 +1,138 @@
+//! Slots go into the store as they are read. A save that fails stops nothing: it is said, and what was not saved is saved with the next
+//! slot, or marked as not saved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use plimsoll_engine::QueryText;
+use plimsoll_measurement::counters::Item;
+use plimsoll_profile::{Known, Record};
+use plimsoll_store::{Happened, Keep, ProfileStore, RunStore, Save, StoreError, Text};
+
+use crate::printer::Printer;
+
+/// So many slots wait for a store that takes them again.
+const MOST_WAITING: usize = 1_440;
+
+/// What is kept of a target, and what is not kept yet.
+pub struct Keeper {
+    store: ProfileStore,
+    number: i64,
+    /// The last read that is kept.
+    reads: u64,
+    waiting: Vec<Record>,
+    events: Vec<Happened>,
+    /// Statements whose text is kept, with the text where it is known.
+    texts: BTreeMap<Item, QueryText>,
+    /// From and to of what will never be kept.
+    lost_us: Option<(i64, i64)>,
+    is_failing: bool,
+    /// Somebody else keeps the same.
+    is_over: bool,
+    is_missing: bool,
+}
+
+impl Keeper {
+    /// Goes on where the last one ended.
+    pub fn begin(store: &Arc<RunStore>, target: &str, engine: &str) -> Result<(Self, Known), StoreError> {
+        let profiles = ProfileStore::of(Arc::clone(store));
+        let (number, known) = profiles.begin(target, engine)?;
+        // The server is read while the store waits.
+        store.hurry();
+        let store = profiles;
+        let text = |Text { item, database, text }| (item, QueryText { item, database, text });
+        let known_texts = store.texts(number)?.into_iter().filter(|text| text.text.is_some()).map(text);
+        let texts = known_texts.collect();
+        let keeper = Self {
+            store,
+            number,
+            reads: known.reads(),
+            waiting: Vec::new(),
+            events: Vec::new(),
+            texts,
+            lost_us: None,
+            is_failing: false,
+            is_over: false,
+            is_missing: false,
+        };
+        Ok((keeper, known))
+    }
+
+    /// Texts that are kept.
+    pub fn texts(&self) -> BTreeMap<Item, QueryText> {
+        self.texts.clone()
+    }
+
+    /// A reading failed after the one that ended at `read_us`.
+    pub fn missed(&mut self, read_us: Option<i64>) {
+        if let Some(read_us) = read_us.filter(|_| !self.is_missing) {
+            self.event("missed", (read_us, read_us), "the server could not be read");
+            self.is_missing = true;
+        }
+    }
+
+    fn event(&mut self, kind: &str, (from_us, to_us): (i64, i64), note: &str) {
+        self.events.push(Happened { from_us, to_us, kind: kind.to_owned(), note: note.to_owned() });
+    }
+
+    /// Keeps a slot, and all that waited before it.
+    pub fn keep(&mut self, known: &mut Known, record: Record, texts: &BTreeMap<Item, QueryText>, printer: &Printer) {
+        if self.is_over {
+            return;
+        }
+        self.is_missing = false;
+        self.waiting.push(record);
+        if self.waiting.len() > MOST_WAITING {
+            let lost = self.waiting.remove(0);
+            let (from_us, to_us) = (lost.bucket.start_us, lost.about.end_us);
+            self.lost_us = Some((self.lost_us.map_or(from_us, |(from_us, _)| from_us), to_us));
+        }
+        if let Some(span) = self.lost_us {
+            self.events.retain(|event| event.kind != "unsaved");
+            self.event("unsaved", span, "these slots could not be saved");
+        }
+        let listed = self.waiting.iter().flat_map(|record| record.bucket.sums.keys()).map(|key| key.item);
+        let blockers = self.waiting.iter().flat_map(|record| &record.about.blockers).filter_map(|blocker| blocker.item);
+        let items: BTreeSet<Item> = listed.chain(blockers).collect();
+        let new =
+            items.iter().filter_map(|item| texts.get(item)).filter(|text| self.texts.get(&text.item) != Some(text));
+        let new: Vec<QueryText> = new.cloned().collect();
+        let text = |QueryText { item, database, text }: QueryText| Text { item, database, text };
+        let new_texts: Vec<Text> = new.iter().cloned().map(text).collect();
+        let changes = known.changes();
+        let save = Save {
+            reads_before: self.reads,
+            reads: known.reads(),
+            changes: &changes,
+            records: &self.waiting,
+            texts: &new_texts,
+            events: &self.events,
+            keep: Keep::default(),
+        };
+        match self.store.save(self.number, &save) {
+            Ok(()) => {
+                known.was_kept();
+                self.reads = known.reads();
+                if std::mem::take(&mut self.is_failing) {
+                    let count = self.waiting.len();
+                    printer.remark(&format!("The store takes slots again; the last {count} are saved."));
+                }
+                self.waiting.clear();
+                self.events.clear();
+                self.lost_us = None;
+                self.texts.extend(new.into_iter().filter(|text| text.text.is_some()).map(|text| (text.item, text)));
+            }
+            Err(StoreError::Overtaken(error)) => {
+                self.is_over = true;
+                printer.warning(&format!("{error}: this one goes on without saving"));
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    printer.warning(&format!(
+                        "{error}; watching goes on, and what is not saved is saved with a later slot"
+                    ));
+                }
+            }
+        }
+    }
+}

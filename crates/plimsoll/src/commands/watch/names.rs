@@ -1,0 +1,95 @@
+//! What statements are called, and how their figures stand in JSON.
+
+use std::collections::BTreeMap;
+
+use plimsoll_engine::QueryText;
+use plimsoll_measurement::counters::Item;
+use plimsoll_report::model::format;
+use serde_json::{Map, Value};
+
+use super::metrics::METRICS;
+use super::sums::Sum;
+
+/// So much of a text stands in a line or in a table.
+pub const SHORT_TEXT: usize = 60;
+
+pub type Texts = BTreeMap<Item, QueryText>;
+
+/// So much of a list of columns stands before its tables.
+const LIST: usize = 15;
+
+/// A moment, to the microsecond.
+pub fn moment(us: i64) -> String {
+    jiff::Timestamp::from_microsecond(us).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+/// The begin of a text on one line.
+pub fn short(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    if line.chars().count() <= most {
+        return line;
+    }
+    // Of a long list of columns the first ones say enough, and the tables more.
+    match line.split_once(" FROM ") {
+        Some((columns, tables))
+            if columns.starts_with("SELECT ") && most >= 2 * LIST && columns.chars().count() > LIST =>
+        {
+            let tables = format!(" FROM {tables}");
+            let rest = most - LIST - 1;
+            let end = if tables.chars().count() > rest { "…" } else { "" };
+            format!("{}…{}{end}", cut(columns, LIST), cut(&tables, rest))
+        }
+        _ => format!("{}…", cut(&line, most)),
+    }
+}
+
+/// What a statement is called where there is little room.
+pub fn name(item: Item, texts: &Texts, most: usize) -> String {
+    let known = texts.get(&item).and_then(|text| text.text.as_deref());
+    known.map_or_else(|| format!("statement {}", id(item)), |text| short(text, most))
+}
+
+/// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.
+pub fn id(item: Item) -> String {
+    format!("{:024x}", item.0)
+}
+
+pub fn percent(share: Option<f64>) -> String {
+    share.and_then(format::percent).unwrap_or_else(|| "?".to_owned())
+}
+
+/// Puts what is known.
+pub fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+/// All figures of a statement that are known.
+pub fn measures(object: &mut Map<String, Value>, sum: &Sum) {
+    for metric in METRICS {
+        put(object, metric.name, sum.values.get(metric.measure));
+    }
+    object.insert("status".to_owned(), sum.status.to_string().into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_to_one_line() {
+        assert_eq!(short("SELECT  1\n\tFROM   x", 40), "SELECT 1 FROM x");
+        assert_eq!(short("SELECT äöü FROM x", 10), "SELECT äöü…");
+        assert_eq!(
+            short("SELECT RowId, Bit1, Bit2, Bit3, Bit4 FROM t1 WHERE x = $1", 40),
+            "SELECT RowId, B… FROM t1 WHERE x = $1"
+        );
+        assert_eq!(
+            short("SELECT RowId, Bit1, Bit2, Bit3, Bit4 FROM t1 WHERE x = $1", 30),
+            "SELECT RowId, B… FROM t1 WHERE…"
+        );
+    }
+}

@@ -1,0 +1,278 @@
+//! `plimsoll watch show`: what cost most in a range of time, from the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use plimsoll_measurement::counters::{Item, Values};
+use plimsoll_measurement::exit;
+use plimsoll_profile::Status;
+use plimsoll_report::model::{Cell, Part, Rank, Report, Table, number, text};
+use plimsoll_report::{html, terminal};
+use plimsoll_store::Happened;
+use serde_json::{Map, Value};
+
+use super::chart;
+use super::filters::Filters;
+use super::limits;
+use super::metrics::{self, METRICS, Metric};
+use super::names::{self, SHORT_TEXT, measures, put};
+use super::ranges::{self, shown};
+use super::show;
+use super::stored::Kept;
+use super::sums::{Sum, Sums};
+use crate::args::{By, WatchShow};
+use crate::commands::report::{made_now, write};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// The range that is shown if nobody says which.
+const HOUR_US: i64 = 3_600_000_000;
+
+/// A row: what it is called, a single statement if it is one, whether its work is that of another, and its sum.
+struct Row {
+    name: String,
+    item: Option<Item>,
+    is_nested: bool,
+    sum: Sum,
+}
+
+pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let wanted = options.sort.as_deref().map(metric).transpose()?;
+    let filters = Filters::parse(&options.filters)?;
+    let kept = Kept::find(options.target.as_deref(), settings)?;
+    let range = range(options, &kept)?;
+    let sums = kept.sums(&range, |item| filters.takes(item, &kept.texts))?;
+    let sort = wanted.unwrap_or_else(|| sums.best_metric());
+    let rows = rows(&sums, options.by, &kept, &filters, sort);
+    let events = kept.events(&range)?;
+    let shown = Shown { options, kept: &kept, range: &range, sums: &sums, rows: &rows, sort, events: &events };
+    if options.json {
+        printer.json(&shown.json().to_string());
+    } else if options.html.is_none() || options.html.as_deref() != Some(std::path::Path::new("-")) {
+        printer.result(&terminal::report(&shown.report(&filters)?, printer.style));
+    }
+    if let Some(path) = &options.html {
+        let title = format!("The workload of {}", kept.watched.target);
+        let page = html::page_read_as(&[shown.report(&filters)?], &shown.span(), &HOW_TO_READ, &made_now(&title));
+        write(path, &page, printer)?;
+    }
+    Ok(exit::DONE)
+}
+
+/// How the page is read.
+const HOW_TO_READ: [&str; 3] = [
+    "Figures are differences of what the server has counted, by statement.",
+    "A statement that ended counts in the slot in which it ended. A gap in a chart is a time of which nothing is known.",
+    "What is not known is absent, never zero.",
+];
+
+/// A metric by its name.
+pub fn metric(name: &str) -> Result<Metric, Failure> {
+    metrics::by_name(name)
+        .ok_or_else(|| Failure::usage(format!("no metric is '{name}'")).hint(format!("one of {}", metrics::names())))
+}
+
+fn range(options: &WatchShow, kept: &Kept) -> Result<Range<i64>, Failure> {
+    let end = kept.whole.end;
+    let to = options.to.as_deref().map_or(Ok(end), |text| ranges::moment(text, end))?;
+    let from = options.from.as_deref().map_or(Ok(to - HOUR_US), |text| ranges::moment(text, end))?;
+    ranges::checked(from..to, "the range")
+}
+
+fn rows(sums: &Sums, by: By, kept: &Kept, filters: &Filters, sort: Metric) -> Vec<Row> {
+    let mut groups: BTreeMap<(String, Option<Item>, bool), Sum> = BTreeMap::new();
+    for ((item, is_nested), sum) in filters.of_listed(sums.ranked()) {
+        let known = kept.texts.get(&item);
+        let (name, one) = match by {
+            By::Query => (names::name(item, &kept.texts, SHORT_TEXT), Some(item)),
+            By::Database => {
+                (known.and_then(|text| text.database.clone()).unwrap_or_else(|| "database unknown".to_owned()), None)
+            }
+            By::Text => {
+                (known.and_then(|text| text.text.clone()).unwrap_or_else(|| names::name(item, &kept.texts, 0)), None)
+            }
+            By::Instance => (kept.watched.target.clone(), None),
+        };
+        // What runs within another one is listed as that alone: its time is in that of its caller.
+        if is_nested && by != By::Query && by != By::Text {
+            continue;
+        }
+        Sum::add(&mut groups, (name, one, is_nested), sum);
+    }
+    let row = |((name, item, is_nested), sum)| Row { name, item, is_nested, sum };
+    let mut rows: Vec<Row> = groups.into_iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.sum.values.get(sort.measure)));
+    rows
+}
+
+/// What is shown.
+struct Shown<'s> {
+    options: &'s WatchShow,
+    kept: &'s Kept,
+    range: &'s Range<i64>,
+    sums: &'s Sums,
+    rows: &'s [Row],
+    sort: Metric,
+    events: &'s [Happened],
+}
+
+impl Shown<'_> {
+    fn top(&self) -> usize {
+        self.options.top.into()
+    }
+
+    /// Rows that are not listed, and what the store does not list.
+    fn rest(&self) -> Option<(u64, Sum)> {
+        let more = self.rows.iter().skip(self.top()).filter(|row| !row.is_nested).map(|row| (1, row.sum));
+        let all = more.chain(self.sums.rest.filter(|_| self.options.filters.is_empty()));
+        all.reduce(|(count, all), (more, sum)| (count + more, all.plus(&sum)))
+    }
+
+    fn span(&self) -> String {
+        format!("{} to {}", shown(self.range.start), shown(self.range.end))
+    }
+
+    fn json(&self) -> Value {
+        let (sums, options) = (self.sums, self.options);
+        let mut object = Map::new();
+        object.insert("target".to_owned(), self.kept.watched.target.as_str().into());
+        object.insert("from".to_owned(), shown(self.range.start).into());
+        object.insert("to".to_owned(), shown(self.range.end).into());
+        object.insert("seconds".to_owned(), (sums.covered_us as f64 / 1e6).into());
+        object.insert("slots".to_owned(), sums.about.slots.into());
+        object.insert("status".to_owned(), sums.status.to_string().into());
+        put(&mut object, "coverage_percent", sums.coverage_percent());
+        put(&mut object, "active_sessions", sums.active_sessions());
+        put(&mut object, "database_us", sums.explained.map(|_| sums.database_us()));
+        put(&mut object, "evictions", sums.about.evictions);
+        object.insert("unknown".to_owned(), serde_json::to_value(&sums.about.unknown).unwrap_or_default());
+        object.insert("server_events".to_owned(), serde_json::to_value(&sums.about.events).unwrap_or_default());
+        let events = self.events.iter().map(|event| {
+            serde_json::json!({"from": shown(event.from_us), "to": shown(event.to_us), "kind": event.kind, "note": event.note})
+        });
+        object.insert("events".to_owned(), events.collect());
+        object.insert("unit".to_owned(), options.unit.name().into());
+        object.insert("sort".to_owned(), self.sort.name.into());
+        object.insert("own_us".to_owned(), sums.own_us().into());
+        put(&mut object, "sessions", limits::json(sums, &self.kept.texts));
+        let rows = self.rows.iter().take(self.top()).map(|row| self.json_row(row));
+        object.insert("rows".to_owned(), rows.collect());
+        if let Some((count, sum)) = self.rest() {
+            let mut other = self.json_values(&sum);
+            other.insert("sums".to_owned(), count.into());
+            object.insert("other".to_owned(), other.into());
+        }
+        object.into()
+    }
+
+    fn json_values(&self, sum: &Sum) -> Map<String, Value> {
+        let mut object = Map::new();
+        if self.options.unit == metrics::Unit::Total {
+            measures(&mut object, sum);
+            return object;
+        }
+        for metric in METRICS {
+            let value = self.options.unit.of(metric.measure, &sum.values, &self.sums.all(), self.sums.covered_us);
+            put(&mut object, metric.name, value);
+        }
+        object.insert("status".to_owned(), sum.status.to_string().into());
+        object
+    }
+
+    fn json_row(&self, row: &Row) -> Value {
+        let mut object = Map::new();
+        let known = row.item.and_then(|item| self.kept.texts.get(&item));
+        match (row.item, self.options.by) {
+            (Some(item), _) => {
+                object.insert("id".to_owned(), names::id(item).into());
+                put(&mut object, "text", known.and_then(|text| text.text.clone()));
+                put(&mut object, "database", known.and_then(|text| text.database.clone()));
+            }
+            (None, By::Text) => drop(object.insert("text".to_owned(), row.name.as_str().into())),
+            (None, By::Database) => drop(object.insert("database".to_owned(), row.name.as_str().into())),
+            (None, _) => {}
+        }
+        if row.is_nested {
+            object.insert("nested".to_owned(), true.into());
+        }
+        object.append(&mut self.json_values(&row.sum));
+        object.into()
+    }
+
+    fn report(&self, filters: &Filters) -> Result<Report, Failure> {
+        let mut report = Report::new(format!("The workload of {}", self.kept.watched.target));
+        report.about.push(self.span());
+        let answer = show::answer(self.sums, &self.kept.texts, &show::slots(self.sums.about.slots));
+        let (mut picture, mut table) = (Part::of(Rank::Picture), Part::of(Rank::Table));
+        let top: BTreeSet<Item> =
+            self.rows.iter().filter(|row| !row.is_nested).filter_map(|row| row.item).take(chart::TOP).collect();
+        if !top.is_empty() {
+            let order: Vec<Item> =
+                self.rows.iter().filter_map(|row| row.item).filter(|item| top.contains(item)).collect();
+            picture.pictures(chart::over_time(self.kept, self.range, self.sort, &order, filters)?);
+        }
+        table.table(&format!("By {}", self.sort.label.to_lowercase()), self.table());
+        if !filters.is_empty() {
+            report.about.push(format!("only {}", self.options.filters.join(", ")));
+        }
+        let mut waits = Part::of(Rank::Table);
+        waits.table("What sessions waited for", limits::waits(self.sums, self.top()));
+        waits.table("Who held others up", limits::blockers(self.sums, &self.kept.texts));
+        waits.table("What happened", events(self.events));
+        report.add_all([answer, picture, table, waits]);
+        Ok(report)
+    }
+
+    fn table(&self) -> Option<Table> {
+        let (unit, all, covered_us) = (self.options.unit, self.sums.all(), self.sums.covered_us);
+        let listed: Vec<&Row> = self.rows.iter().take(self.top()).collect();
+        let has_any =
+            |metric: &Metric| listed.iter().any(|row| row.sum.values.get(metric.measure).is_some_and(|us| us > 0));
+        let metrics: Vec<Metric> = METRICS.into_iter().filter(has_any).collect();
+        let share = |values: &Values| metrics::Unit::Share.of(self.sort.measure, values, &all, covered_us);
+        let heading = match self.options.by {
+            By::Query | By::Text => "Statement",
+            By::Database => "Database",
+            By::Instance => "Server",
+        };
+        let mut columns = vec![text(heading), number("Share", "%")];
+        columns.extend(metrics.iter().map(|metric| metric.column(unit)));
+        columns.push(text("Status"));
+        let cells = |name: String, sum: &Sum, is_nested: bool| {
+            let mut cells: Vec<Cell> = vec![name.into(), share(&sum.values).into()];
+            cells.extend(metrics.iter().map(|metric| metric.cell(unit, &sum.values, &all, covered_us)));
+            cells.push(status(sum.status, is_nested).into());
+            cells
+        };
+        let mut table = Table::with(columns);
+        for row in &listed {
+            table.row(cells(names::short(&row.name, SHORT_TEXT - 15), &row.sum, row.is_nested));
+        }
+        if let Some((count, sum)) = self.rest().filter(|_| !listed.is_empty()) {
+            table.row(cells(format!("{count} others"), &sum, false));
+        }
+        table.compact()
+    }
+}
+
+/// How a row's figures can be believed.
+pub fn status(status: Status, is_nested: bool) -> String {
+    match (is_nested, status == Status::EXACT) {
+        (false, _) => status.to_string(),
+        (true, true) => "within another".to_owned(),
+        (true, false) => format!("within another, {status}"),
+    }
+}
+
+fn events(events: &[Happened]) -> Option<Table> {
+    Table::of(
+        events.iter(),
+        &[
+            (text("From"), &|event| Cell::time(&shown(event.from_us))),
+            (text("To"), &|event| Cell::time(&shown(event.to_us))),
+            (text("What"), &|event| event.kind.as_str().into()),
+            (text("Note"), &|event| event.note.as_str().into()),
+        ],
+    )
+}
