@@ -46,6 +46,8 @@ pub struct Promise {
     pub ceilings: Vec<Ceiling>,
     /// How many disks have to be kept at work.
     pub disks: usize,
+    /// What they hold together, in bytes.
+    pub bytes: u64,
     /// What would get more out of the same disks: a sentence each.
     pub advice: Vec<String>,
     /// The volume as a model: the device of the data.
@@ -141,7 +143,7 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
             ));
         }
     }
-    Ok(Promise { ceilings, disks: count, advice, spec })
+    Ok(Promise { ceilings, disks: count, bytes: disk.size_bytes.saturating_mul(count as u64), advice, spec })
 }
 
 /// The limits of a volume that figures are held against, for a file of so many bytes.

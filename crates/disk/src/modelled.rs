@@ -155,7 +155,7 @@ fn of_file(name: &str, file_bytes: u64) -> Result<Promise> {
             .hint("give a limit, such as iops = 500 under [data]; docs/LAB.md shows more"));
     }
     let disks = device.volume.disks.len();
-    Ok(Promise { ceilings, disks, advice: Vec::new(), spec })
+    Ok(Promise { ceilings, disks, bytes: 0, advice: Vec::new(), spec })
 }
 
 fn usage(message: String) -> Error {

@@ -20,6 +20,8 @@ pub struct Pool {
     pub iops: Option<Shared>,
     /// MB (2^20 bytes) a second.
     pub mb_per_s: Option<Shared>,
+    /// What the disks hold, in GB.
+    pub holds_gb: Option<f64>,
 }
 
 /// A limit that all files share.
@@ -64,6 +66,8 @@ pub enum Bottleneck {
 /// Both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Against {
+    /// What the files take that would be on the pool, in GB.
+    pub files_gb: f64,
     /// With the present files on the instance.
     pub instance: Option<Breaks>,
     /// On the pool, if all files are busiest at once.
@@ -94,6 +98,7 @@ pub fn against(
     let mb_per_s = sampled.iter().flat_map(|one| one.mb_per_s.intervals.iter().copied());
     let pool_as_seen = on_pool(pool, highest_together(iops), highest_together(mb_per_s));
     Against {
+        files_gb: counts.iter().map(|at| files[*at].size_gb).sum(),
         instance: on_instance(files, &counts, storage, limits),
         pool: on_pool(pool, sum(&|file| as_pool(file.iops, file.mb_per_s)), sum(&|file| file.mb_per_s)),
         pool_as_seen,

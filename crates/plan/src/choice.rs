@@ -33,6 +33,8 @@ pub enum Choice {
     Enlarge(Enlarged),
     /// It gets other files.
     Layout,
+    /// It would need other files, and has several filegroups, of which each has rows of its own: nothing is said of them.
+    Groups,
 }
 
 /// The way of a database whose layouts are these, the one with the least space first. What was judged holds here, too: a file that no size
@@ -62,16 +64,16 @@ pub fn choose(
         Some(enough_gb(&files[at], storage, rules)?.max(advised_gb.unwrap_or(0.0)))
     };
     let grown = tight.iter().map(|at| Some((*at, size_gb(*at)?))).collect::<Option<Vec<_>>>();
-    let Some(grown) = grown else { return Choice::Layout };
+    // A layout is for one filegroup.
+    let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
+    let are_several = groups().any(|group| Some(group) != groups().next());
+    let Some(grown) = grown else { return if are_several { Choice::Groups } else { Choice::Layout } };
     let size_gb = |at: &usize| {
         let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
         larger.unwrap_or(files[*at].size_gb)
     };
     let space_gb = own.iter().map(size_gb).sum();
-    // A layout is for one filegroup.
-    let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
-    let are_several = groups().any(|group| Some(group) != groups().next());
-    // And it goes by rates, which do not say why a file is slow.
+    // A layout goes by rates, which do not say why a file is slow.
     let is_slow = own.iter().any(|at| judged.is_slow(*at));
     let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
     if !are_several && !is_slow && least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb) {

@@ -33,8 +33,15 @@ impl Steps {
         }
     }
 
-    /// Gives a database other files. Nothing where they are as they should be.
-    pub fn layout(&mut self, database: &str, files: &[DatabaseFile], layout: &Layout) {
+    /// Gives a database other files. Nothing where they are as they should be. As long as a file has all rows it keeps its limits:
+    /// `like_gb` is the smallest size with those of a size.
+    pub fn layout(
+        &mut self,
+        database: &str,
+        files: &[DatabaseFile],
+        layout: &Layout,
+        like_gb: &dyn Fn(f64) -> Option<f64>,
+    ) {
         let of = |kind: FileKind| {
             let own =
                 files.iter().filter(move |file| file.kind == kind && file.database.eq_ignore_ascii_case(database));
@@ -73,10 +80,19 @@ impl Steps {
             self.gives.push(Step { text, gb: if holds_all { file.size_gb } else { 0.0 } });
         }
         for file in data[..kept].iter().filter(|file| file.size_gb > layout.data_gb) {
-            let least_gb = if holds_all { layout.data_gb } else { layout.data_gb.max(content_gb(file)) };
+            let as_now_gb = like_gb(file.size_gb).unwrap_or(file.size_gb).min(file.size_gb);
+            let is_spread = kept == data.len() && kept == layout.data_files as usize;
+            let least_gb = match (holds_all, is_spread) {
+                (true, true) => layout.data_gb,
+                (true, false) => layout.data_gb.max(as_now_gb),
+                (false, _) => layout.data_gb.max(content_gb(file)).max(as_now_gb),
+            };
             let now = match file.size_gb - least_gb {
                 gb if least_gb > layout.data_gb => {
-                    format!("; {:.0} GB of that now, the rest once its rows are spread", gb.floor())
+                    format!(
+                        "; {:.0} GB of that now, before indexes are rebuilt, so that rows go into the others; the rest once they are spread",
+                        gb.floor()
+                    )
                 }
                 _ => String::new(),
             };
@@ -165,7 +181,7 @@ mod tests {
 
     fn statements(files: &[DatabaseFile], layout: &Layout, free_gb: Option<f64>) -> String {
         let mut steps = Steps::default();
-        steps.layout("SHOP]", files, layout);
+        steps.layout("SHOP]", files, layout, &|_| Some(0.0));
         steps.text(free_gb, None)
     }
 
@@ -224,7 +240,7 @@ mod tests {
         // Rows that are there can't be given back before there is another file for them, and what can't be had is left out.
         let full = [with("a", 590.0), file("l", FileKind::Log, 24.0)];
         let mut steps = Steps::default();
-        steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0));
+        steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0), &|_| Some(0.0));
         let text = |more_gb| steps.text(Some(50.0), Some(more_gb));
         assert!(text(240.0).contains("-- Raise the space of the instance by 240 GB or more.\n"), "{}", text(240.0));
         assert!(text(240.0).contains("First give space back by hand:\n-- shop].a is larger"), "{}", text(240.0));
@@ -234,6 +250,12 @@ mod tests {
             "{}",
             text(239.0)
         );
+        // As long as all rows are in it, a file keeps the limits of its size.
+        let mut steps = Steps::default();
+        let hot = [with("a", 100.0), file("l", FileKind::Log, 24.0)];
+        steps.layout("SHOP]", &hot, &layout(4, 130.0, 24.0), &|_| Some(513.0));
+        let text = steps.text(Some(50.0), None);
+        assert!(text.contains("DBCC SHRINKFILE; 87 GB of that now, before indexes are rebuilt"), "{text}");
         // Files that are too large ask for no space by themselves.
         assert_eq!(Steps::default().text(Some(-2880.0), None), "");
         // What fits goes before.

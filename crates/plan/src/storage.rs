@@ -244,7 +244,7 @@ impl<'a> Storage<'a> {
     }
 
     /// The smallest size in whole GB that has the limits of this step.
-    pub(crate) fn begins_gb(&self, step: &Step) -> f64 {
+    pub fn begins_gb(&self, step: &Step) -> f64 {
         let is_like = |other: &Step| other.iops == step.iops && other.mb_per_s == step.mb_per_s;
         let first = self.steps.iter().position(is_like).unwrap_or(0);
         first.checked_sub(1).map_or(1.0, |below| self.steps[below].blob_gb.floor() + 1.0)

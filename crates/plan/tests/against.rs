@@ -11,7 +11,7 @@ use plimsoll_plan::{Activity, DatabaseFile, Demand, FileKind, Storage, Wishes};
 
 fn pool(iops: f64, mb_per_s: f64) -> Pool {
     let shared = |limit: f64| Some(Shared { limit, source: "a test".to_owned(), io_bytes: None });
-    Pool { name: "disks".to_owned(), iops: shared(iops), mb_per_s: shared(mb_per_s) }
+    Pool { name: "disks".to_owned(), iops: shared(iops), mb_per_s: shared(mb_per_s), holds_gb: Some(100.0) }
 }
 
 fn file(name: &str, size_gb: f64, iops: f64, mb_per_s: f64) -> DatabaseFile {
@@ -47,8 +47,9 @@ fn each_side_breaks_at_its_nearest_limit() {
     assert_eq!(held(&log, &[], &pool(1e9, 1e9)).instance, Some(breaks(0.5, Bottleneck::LogRate)));
     let tempdb = DatabaseFile { database: "tempdb".to_owned(), ..file("t", 10.0, 1e6, 1e6) };
     assert_eq!(held(&[files.to_vec(), vec![tempdb]].concat(), &[], &pool(3000.0, 165.0)), found);
+    assert!((found.files_gb - files.iter().map(|file| file.size_gb).sum::<f64>()).abs() < 1e-9, "{found:?}");
     let nothing = [DatabaseFile::new("shop", "a", FileKind::Data, 10.0)];
-    assert_eq!(held(&nothing, &[], &pool(1.0, 1.0)), Against::default());
+    assert_eq!(held(&nothing, &[], &pool(1.0, 1.0)), Against { files_gb: 10.0, ..Against::default() });
 }
 
 /// Two files that are busy in turn want half of what both want at once.

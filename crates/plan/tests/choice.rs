@@ -50,6 +50,9 @@ fn larger_files_are_the_way_where_others_take_more() {
         .map(|(at, file)| DatabaseFile { filegroup: Some(at.to_string()), ..file })
         .collect();
     assert!(matches!(of(&apart), Choice::Enlarge(_)));
+    // And where no larger size carries them nothing is said of them.
+    let hot: Vec<_> = apart.iter().map(|file| DatabaseFile { iops: Some(9000.0), ..file.clone() }).collect();
+    assert_eq!(of(&hot), Choice::Groups);
 }
 
 /// Full files grow by steps while others wait, and what a log holds now says little.

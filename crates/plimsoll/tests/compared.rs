@@ -189,10 +189,10 @@ fn a_campaign_has_the_base_that_is_wanted() {
     }
     keep(&scene, &runs);
     let report = |more: &[&str]| scene.say(&[&["report", "--campaign", "c", "--markdown", "-"], more].concat());
-    assert!(report(&[]).out.contains("In percent of sqlite:./data.db"), "{:#?}", report(&[]));
+    assert!(report(&[]).out.contains("In percent of data.db"), "{:#?}", report(&[]));
     for base in ["sqlite:./big.db", "01a200000003"] {
         let said = report(&["--base", base]);
-        assert!(said.out.contains("In percent of sqlite:./big.db") && said.out.contains("| 50.0 (4"), "{said:#?}");
+        assert!(said.out.contains("In percent of big.db") && said.out.contains("| 50.0 (4"), "{said:#?}");
     }
     report(&["--base", "sqlite:./none.db"]).failed(2, &["--base"]);
     report(&["--base", ""]).failed(2, &["--base"]);

@@ -201,7 +201,17 @@ fn postgresql_is_restored_and_nothing_stays() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let said = common::said(&child.wait_with_output().unwrap());
     assert_eq!(said.code, 130, "{said:#?}");
-    assert_eq!((databases(&server).as_str(), is_empty(&folder), workers(&folder)), ("", true, 0));
+    // A machine with other things to do may take longer than is waited for: then it is said.
+    let left = databases(&server);
+    assert!(
+        left.is_empty() || said.err.contains(left.trim()) && said.err.contains("plimsoll clean"),
+        "{left}: {said:#?}"
+    );
+    assert_eq!((is_empty(&folder), workers(&folder)), (true, 0));
+    wait_until(|| {
+        assert_eq!(scene.say(&["clean", &target]).code, 0);
+        databases(&server).is_empty()
+    });
 
     let child = restoring(&scene, &folder, &target, ".s.PGSQL.5432");
     server.stop_immediate().unwrap();

@@ -442,13 +442,16 @@ fn files_are_held_against_disks_of_a_virtual_machine() {
     assert_eq!(against["on_instance"]["before"], "shop.data is at its IOPS");
     let advice = plan["advice"].to_string();
     assert!(
-        advice.contains("do 0 to 113 % more, by how much is wanted; with as many under way, a read or write would take 2.00 ms to 62.0 ms"),
+        advice.contains("do 0 to 113 % more, by how much is wanted; with as many under way, a read or write would take 62.0 ms in place of 132 ms"),
         "{advice}"
     );
     let text = scene.say(&[&words[..], &disks].concat());
     assert!(text.out.contains("As they are, these files carry up to 1.02 times"), "{text:#?}");
+    let small = scene.say(&[&words[..], &["--disks", "1 x azure-managed-disk/P10"]].concat());
+    assert!(small.out.contains("The files have 190 GB, and these disks hold 128 GB"), "{small:#?}");
     let alone = scene.say(&words);
     assert!(alone.code == 2 && alone.err.contains("--disks"), "{alone:#?}");
+    scene.say(&[&words[..6], &["--space", "8"]].concat()).failed(2, &["--space", "no unit", "8TB"]);
     let unknown = [&words[..], &["--disks", "4 x azure-managed-disk/P99"]].concat();
     scene.say(&unknown).failed(2, &["P99"]);
     std::fs::write(scene.path("files.csv"), "database,file,type,size_gb\nshop,data,data,150\n").unwrap();

@@ -126,6 +126,10 @@ impl Errors {
                 "{AFTER_BUSY}; our sessions wait 60 s for a table (lock_wait_timeout) and for a row as long as the server's \
                  innodb_lock_wait_timeout says"
             ),
+            // ER_DB_DROP_RMDIR: the server removed its own.
+            1010 => "a file of somebody else's lies in the database's folder on the server: look into the folder of its name below the server's \
+                     datadir, and run 'plimsoll clean' again"
+                .to_owned(),
             3159 => "ssl-mode=REQUIRED may be asked for".to_owned(),
             1040 | 1203 | 1226 => "use fewer sessions, or raise max_connections or the user's limit".to_owned(),
             _ => match error.kind {

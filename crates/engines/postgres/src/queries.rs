@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_engine::queries::SessionSample;
 use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS, without_values};
-use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result};
+use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
 };
@@ -41,6 +41,7 @@ const STAMPS: usize = 0;
 const ROWS: usize = 1;
 const OWN: usize = 2;
 const SESSIONS: usize = 3;
+const FUNCTIONS: usize = 4;
 
 /// The extension as it was found.
 pub(super) struct Extension {
@@ -135,6 +136,8 @@ pub(super) struct StatementSampler {
     own: BTreeSet<Item>,
     /// Statements at the last reading, and the drops until then.
     found: Option<(usize, Evictions)>,
+    /// Whether some of them were hidden from us then.
+    hidden: bool,
 }
 
 impl StatementSampler {
@@ -143,7 +146,8 @@ impl StatementSampler {
         let extension = Extension::find(&mut connection, version)?;
         let identity = connector.cluster.clone().unwrap_or_else(|| connector.errors.address.clone());
         let (connector, own) = (Arc::clone(connector), BTreeSet::new());
-        let mut sampler = Self { connector, version, extension, identity, connection: None, own, found: None };
+        let mut sampler =
+            Self { connector, version, extension, identity, connection: None, own, found: None, hidden: false };
         sampler.prepare(connection)?;
         Ok(sampler)
     }
@@ -158,15 +162,24 @@ impl StatementSampler {
 
     /// Prepares the questions, and asks each of them once: so the server knows all of ours by the time that they are looked for.
     fn prepare(&mut self, mut connection: Connection) -> Result<()> {
-        let questions = ["stamps of statements", "counters of statements", "own statements", "sessions at work"]
-            .map(|name| self.text(name));
-        let prepared = connection.prepare_questions(&workspace::staying(), questions.iter().map(String::as_str))?;
+        let questions = [
+            "stamps of statements",
+            "counters of statements",
+            "own statements",
+            "sessions at work",
+            "functions are those of the extension",
+        ]
+        .map(|name| self.text(name));
+        // Whatever is called changes nothing.
+        let before = format!("{}; {}", workspace::staying(), sql("no writes"));
+        let prepared = connection.prepare_questions(&before, questions.iter().map(String::as_str))?;
         prepared.into_iter().try_for_each(|answer| answer.map(drop))?;
-        connection.rows(&self.text("texts of statements"), &["{}", "{}"])?;
         self.connection = Some(connection);
+        self.texts(&[])?;
         self.ask(STAMPS)?;
         self.rows()?;
         self.ask(SESSIONS)?;
+        self.functions()?;
         self.ask(OWN)?;
         for row in self.ask(OWN)? {
             if let Some(item) = item_of(&row, 0) {
@@ -198,6 +211,17 @@ impl StatementSampler {
         let answers = self.connected()?.ask(number..number + 1);
         let answer = answers.and_then(|mut answers| answers.pop().unwrap_or_else(|| Ok(Vec::new())));
         self.checked(answer)
+    }
+
+    /// An error if what we would call is not the extension's any more. The next reading looks for it anew.
+    fn functions(&mut self) -> Result<()> {
+        if self.ask(FUNCTIONS)?.first().is_some_and(|row| row.is_true(0)) {
+            return Ok(());
+        }
+        self.connection = None;
+        let message = "the extension pg_stat_statements was dropped or moved while it was watched";
+        Err(Error::new(ErrorKind::ToolMissing, message)
+            .hint("its owner runs CREATE EXTENSION pg_stat_statements in this database"))
     }
 
     /// Rows one by one, as there may be many. False if some are hidden from us.
@@ -297,11 +321,15 @@ fn row_of(row: &Texts) -> Option<Row> {
 impl QuerySampler for StatementSampler {
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.connected()?;
+        self.functions()?;
         let start = self.edge()?;
+        self.functions()?;
         let (rows, is_complete) = self.rows()?;
+        self.functions()?;
         let end = self.edge()?;
         let own_us = self.connector.clock.now().as_nanos() / 1_000;
         self.found = Some((rows.len(), end.evictions));
+        self.hidden = !is_complete;
         let (source, total_of) = (Source::Queries, Measure::ElapsedUs);
         Ok(Snapshot { source, start, end, own_us: Some(own_us), is_complete, total_of, rows })
     }
@@ -312,6 +340,10 @@ impl QuerySampler for StatementSampler {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
+        if self.hidden {
+            let text = "some statements are hidden from this user, so what they cost is not known: GRANT pg_read_all_stats TO the user of the URL";
+            warnings.push(text.to_owned());
+        }
         if self.extension.tracked == "none" {
             let text =
                 "pg_stat_statements.track is none: only sessions that set it for themselves are counted; set it to top";
@@ -340,12 +372,13 @@ impl QuerySampler for StatementSampler {
         let (databases, numbers): (Vec<String>, Vec<String>) =
             parts.map(|(database, number)| (database.to_string(), number.to_string())).unzip();
         let lists = [databases, numbers].map(|list| format!("{{{}}}", list.join(",")));
+        self.functions()?;
         let question = self.text("texts of statements");
         let answer = self.connected()?.rows(&question, &[&lists[0], &lists[1]]);
         let rows = self.checked(answer)?;
         let text_of = |row: &Texts| {
             // The server leaves values where it makes no plan, as in what makes a user.
-            let (database, text) = (row.text(2).map(str::to_owned), row.text(3).map(without_values));
+            let (database, text) = (row.text(2).map(foreign::masked), row.text(3).map(without_values));
             Some(QueryText { item: item_of(row, 0)?, database, text })
         };
         Ok(rows.iter().filter_map(text_of).collect())

@@ -294,7 +294,30 @@ fn statements_answer_as_they_are_documented_and_make_nothing() {
         assert_eq!(kinds, documented, "{}", entry.name);
         count += 1;
     }
-    assert_eq!(count, 6);
+    assert_eq!(count, 7);
+}
+
+/// Where the extension was anybody may make functions of its names, and they would run in our name.
+#[test]
+fn functions_of_others_are_not_called_when_the_extension_is_gone() {
+    let server = server(&[]);
+    let mut sampler = sampler(&server);
+    sampler.snapshot().unwrap();
+    server
+        .psql(
+            "DROP EXTENSION pg_stat_statements; CREATE TABLE called (by_whom text); \
+             CREATE FUNCTION \"my stats\".pg_stat_statements_info(OUT dealloc bigint, OUT stats_reset timestamptz) \
+             LANGUAGE plpgsql AS $$ BEGIN SET LOCAL transaction_read_only = off; INSERT INTO called VALUES (current_user); END $$",
+        )
+        .unwrap();
+    let error = sampler.snapshot().unwrap_err();
+    assert!(error.kind == ErrorKind::ToolMissing && error.message.contains("dropped or moved"), "{error}");
+    let error = sampler.snapshot().unwrap_err();
+    assert!(error.message.contains("is not in this database"), "{error}");
+    // Beside a function of that name the extension itself, somewhere else.
+    server.psql("CREATE SCHEMA elsewhere; CREATE EXTENSION pg_stat_statements SCHEMA elsewhere").unwrap();
+    sampler.snapshot().unwrap();
+    assert_eq!(server.psql("SELECT count(*) FROM called").unwrap().trim(), "0");
 }
 
 #[test]

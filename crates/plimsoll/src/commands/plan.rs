@@ -253,7 +253,8 @@ fn pool(vm: &str, options: &PlanMi, files: &[DatabaseFile]) -> Result<Pool, Fail
         let ceiling = promise.ceilings.iter().find(|ceiling| ceiling.resource == resource)?;
         Some(Shared { limit: ceiling.value, source: ceiling.source.clone(), io_bytes: ceiling.io_bytes })
     };
-    Ok(Pool { name, iops: of("data_iops"), mb_per_s: of("data_bandwidth") })
+    let holds_gb = Some(promise.bytes as f64 / GB).filter(|gb| *gb > 0.0);
+    Ok(Pool { name, iops: of("data_iops"), mb_per_s: of("data_bandwidth"), holds_gb })
 }
 
 /// Only a live server is sampled.
@@ -327,6 +328,7 @@ fn search(
         match choice::choose(&need.database, (files, judged), &front, storage, &found.rules) {
             Choice::AsItIs => found.as_they_are.push(need.database),
             Choice::NoUse => found.held.push(need.database),
+            Choice::Groups => found.of_groups.push(need.database),
             Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
             Choice::Layout => {
                 found.needs.push(need);
@@ -367,7 +369,8 @@ fn search(
         steps.enlarge(&files[*at], *size_gb, "What was seen leaves too little of its limits.");
     }
     for (need, layout) in found.pairs() {
-        steps.layout(&need.database, files, layout);
+        let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
+        steps.layout(&need.database, files, layout, &like_gb);
     }
     let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
     found.statements = steps.text(free_gb, storage.raise_gb());
@@ -413,6 +416,10 @@ fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {
         Failure::usage(format!("{option}: {problem}")).hint(format!("such as {option} {example}"))
     };
     let day = options.date.as_deref().map(str::parse::<Date>).transpose();
+    if let Some(bare) = options.space.as_deref().filter(|text| text.trim().parse::<f64>().is_ok_and(|bare| bare > 0.0))
+    {
+        return Err(wrong("--space", format!("{bare} has no unit"), "8TB"));
+    }
     let bytes = options.space.as_deref().map(units::parse_bytes).transpose();
     let bytes = bytes.map_err(|error| wrong("--space", error.to_string(), "8TB"))?;
     if bytes == Some(0) {

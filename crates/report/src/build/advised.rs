@@ -219,7 +219,8 @@ fn slow(named: &str, ms: f64) -> String {
 fn gains(brings: &Brings) -> String {
     let rate = format!(", and do 0 to {} more, by how much is wanted", quantity(brings.most_percent, "%"));
     let times = brings.ms.map(|[now, least, most]| {
-        let between = format!("{} to {}", quantity(least, "ms"), quantity(most, "ms"));
+        let [least, most] = [least, most].map(|ms| quantity(ms, "ms"));
+        let between = if least == most { least } else { format!("{least} to {most}") };
         format!("; with as many under way, a read or write would take {between} in place of {}", quantity(now, "ms"))
     });
     rate + &times.unwrap_or_default()
@@ -235,7 +236,7 @@ fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&s
             let held = if named.is_empty() { String::new() } else { format!(" A larger {named} brings nothing now.") };
             format!(
                 "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: {LESS_LOG}; \
-                 Business Critical has a higher rate.{held}"
+                 more vCores or another tier have other rates, which --vcores and the tiers' own pages say.{held}"
             )
         }
         "waits-for-log" => {

@@ -22,7 +22,16 @@ pub(super) fn held(files: &[DatabaseFile], pool: &Pool, against: &Against) -> Op
         format!(" By what all files did at each time, and not by the busiest time of each, it is {factor} times.")
     });
     let name = &pool.name;
-    Some(format!("As they are, these files carry {here}. On {name} they carry {there}.{}", in_turn.unwrap_or_default()))
+    let (files_gb, holds_gb) = (against.files_gb, pool.holds_gb);
+    let short = holds_gb.filter(|holds| *holds < files_gb).map(|holds| {
+        let [files, holds] = [files_gb, holds].map(|gb| quantity(gb, "GB"));
+        format!(" The files have {files}, and these disks hold {holds}: it takes more or larger ones.")
+    });
+    Some(format!(
+        "As they are, these files carry {here}. On {name} they carry {there}.{}{}",
+        in_turn.unwrap_or_default(),
+        short.unwrap_or_default()
+    ))
 }
 
 /// What is reached first.

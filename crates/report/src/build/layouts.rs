@@ -36,6 +36,8 @@ pub struct Found {
     pub as_they_are: Vec<String>,
     /// Databases that stay as they are, as no larger file would do more.
     pub held: Vec<String>,
+    /// Databases that would need other files, and have them in several filegroups.
+    pub of_groups: Vec<String>,
     /// Files that are to grow and have no room to, by their places in the list.
     pub without_room: Vec<usize>,
     /// Databases of which larger files take the least space.
@@ -90,6 +92,13 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     }
     if !known.is_empty() {
         all.push(format!("As it is, with {headroom} and more to spare: {}.", listed(&known, MOST_NAMED)));
+    }
+    if !found.of_groups.is_empty() {
+        let names = listed(&found.of_groups, MOST_NAMED);
+        all.push(format!(
+            "No layout is given for {names}: files are in several filegroups, and rows stay in theirs. List the files of one filegroup and the log to \
+             have one."
+        ));
     }
     if !found.held.is_empty() {
         let names = listed(&found.held, MOST_NAMED);

@@ -1,5 +1,6 @@
 //! Sessions at work, as the server shows them, and what their waits mean.
 
+use plimsoll_engine::foreign;
 use plimsoll_engine::queries::{SeenSession, Wait, WaitClass, without_values};
 use plimsoll_measurement::counters::Item;
 use xxhash_rust::xxh3::xxh3_64;
@@ -49,7 +50,7 @@ pub(super) fn of_row(row: &Texts) -> Option<SeenSession> {
         start_us: row.get(5),
         item: statement.map(|(database, number)| Item(u128::from(database) << 64 | u128::from(number.cast_unsigned()))),
         text: row.text(12).map(without_values),
-        database: row.text(13).map(str::to_owned),
+        database: row.text(13).map(foreign::masked),
         wait: row.text(9).map(|kind| wait(kind, row.text(10).unwrap_or_default())),
         blocked_by: row.text(11).unwrap_or_default().split(' ').filter_map(|number| number.parse().ok()).collect(),
     })

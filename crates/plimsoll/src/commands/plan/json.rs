@@ -42,6 +42,7 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
     json!({
         "as_they_are": found.as_they_are,
         "held": found.held,
+        "of_filegroups": found.of_groups,
         "without_room": found.without_room.iter().map(|at| files[*at].label()).collect::<Vec<_>>(),
         "enlarged": found.enlarged.iter().map(enlarged).collect::<Vec<_>>(),
         "chosen": found.chosen_rows().map(of).collect::<Vec<_>>(),

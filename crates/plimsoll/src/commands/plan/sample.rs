@@ -123,6 +123,13 @@ pub fn sample(
     let seen = activity.iter().any(|one| one.iops.known().next().is_some());
     if !seen {
         let code = interrupted.unwrap_or(exit::INCOMPLETE);
+        if missed > 0 {
+            let message =
+                format!("the server did not answer {missed} of {count} looks, so nothing is known of what files do");
+            return Err(Failure::usage(message)
+                .code(code)
+                .hint("see whether it is there and answers: plimsoll doctor URL"));
+        }
         return Err(Failure::usage("no file could be looked at twice, so nothing is known of what they do")
             .code(code)
             .hint("let it sample for longer: --sample 30s"));

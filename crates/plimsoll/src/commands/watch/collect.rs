@@ -80,7 +80,10 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let begin = clock.now();
     // The first reading is what the first slot begins with. Without it there is nothing to watch.
     let mut server = collector.first(printer).map_err(|error| signals::failure(&interrupt, error))?;
-    collector.sampler.warnings().iter().for_each(|warning| printer.warning(warning));
+    let said = collector.sampler.warnings();
+    for warning in &said {
+        printer.warning(warning);
+    }
     if !options.json {
         let stored = if collector.keeper.is_some() {
             "'plimsoll watch show' shows what is stored."
@@ -103,6 +106,10 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         if is_last {
             break;
         }
+    }
+    // What spoiled the readings meanwhile, such as a right that was taken away.
+    for warning in collector.sampler.warnings().iter().filter(|warning| !said.contains(warning)) {
+        printer.warning(warning);
     }
     collector.summary(options, target.display(), printer);
     drop(pulse);

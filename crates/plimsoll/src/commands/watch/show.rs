@@ -98,7 +98,12 @@ pub fn headline(all: &Sums, texts: &Texts) -> String {
     }
     let top = all.ranked().into_iter().find(|((_, is_nested), sum)| !is_nested && sum.elapsed_us() > 0);
     let Some(((item, _), sum)) = top else {
-        return "No statement ended while the server was watched.".to_owned();
+        let said = if all.unknown.is_empty() && all.covered_us > 0 {
+            "No statement ended while the server was watched."
+        } else {
+            "No statement was seen to end while the server was watched, and not all could be read."
+        };
+        return said.to_owned();
     };
     let of = if all.explained.is_some() { "the database time" } else { "the time of all statements" };
     let name = name(item, texts, SHORT_TEXT);
