@@ -82,7 +82,7 @@ mod tests {
         assert_eq!((fast.most_percent.round(), fast.ms), (360.0, None));
         // The other limit bounds it, too.
         let both = DatabaseFile { mb_per_s: Some(100.0), ..file(500.0, None) };
-        assert_eq!(of(&both, 2300.0).unwrap().most_percent.round(), 50.0);
+        assert_eq!(of(&both, 2300.0).map(|brings| brings.most_percent.round()), Some(50.0));
         // Twenty under way at 550 a second take 36 ms each, however fast one alone would be.
         let many = of(&file(500.0, Some(40.0)), 550.0).unwrap();
         assert_eq!((many.most_percent.round(), many.ms.map(|ms| ms.map(f64::round))), (10.0, Some([40.0, 36.0, 36.0])));
