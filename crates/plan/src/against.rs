@@ -31,7 +31,8 @@ pub struct Shared {
     pub limit: f64,
     /// Whose it is, and who says so.
     pub source: String,
-    /// An operation of more bytes counts as several, such as one that is cut over the disks of a stripe; absent where each counts as one.
+    /// An operation of more bytes counts as several; absent where each counts as one. That a stripe cuts it sooner is left out, so what is counted
+    /// is the least.
     pub io_bytes: Option<u64>,
 }
 

@@ -60,7 +60,16 @@ const WORTH_A_SENTENCE: f64 = 1.25;
 
 /// A report for each candidate: the first is B.
 pub fn comparison(all: &[Compared<'_>]) -> Vec<Report> {
-    ('B'..='Z').zip(all).map(|(letter, one)| pair(one, &letter.to_string())).collect()
+    all.iter().enumerate().map(|(at, one)| pair(one, &letter(at + 1))).collect()
+}
+
+/// The name of a run by its place: A to Z, and then A2, B2, ...
+fn letter(at: usize) -> String {
+    let letter = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{}", round + 1),
+    }
 }
 
 fn pair(one: &Compared<'_>, b: &str) -> Report {
@@ -157,7 +166,11 @@ fn limit(run: &RunRecord) -> String {
         limit => {
             let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));
             // Names begin with a capital there, and stand in a sentence here.
-            if said.starts_with("CPU") { said } else { said[..1].to_lowercase() + &said[1..] }
+            let mut rest = said.chars();
+            match rest.next().filter(|_| !said.starts_with("CPU")) {
+                Some(first) => first.to_lowercase().chain(rest).collect(),
+                None => said,
+            }
         }
     }
 }
@@ -262,4 +275,26 @@ fn kinds(one: &Compared<'_>, b: &str) -> Option<Table> {
             (number(format!("Failed, {b}"), "").unless_zero(), &|pair| failed(&pair[1]).into()),
         ],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_runs_has_names() {
+        assert_eq!([0, 1, 25, 26, 53].map(letter), ["A", "B", "Z", "A2", "B3"]);
+    }
+
+    #[test]
+    fn a_limit_of_any_name_stands_in_a_sentence() {
+        let of = |name: &str| {
+            let mut run = RunRecord::default();
+            run.verdict.limit = Some(name.to_owned());
+            limit(&run)
+        };
+        assert_eq!(["cpu", "log_write", "none"].map(of), ["CPU", "log write", "nothing that was watched"]);
+        assert_eq!(of("Ölpumpe"), "ölpumpe");
+        assert_eq!(of(""), "");
+    }
 }

@@ -37,11 +37,13 @@ pub fn shortened(names: &[String]) -> Vec<String> {
 /// What the short names stand for, in a sentence; nothing where no name is shorter.
 pub fn told(names: &[String]) -> Option<String> {
     let known: Vec<String> = distinct(names.iter()).into_iter().cloned().collect();
-    let short = shortened(&known);
-    let (first, full) = (short.first()?, known.first()?);
-    let at = full.find(first.as_str())?;
-    let (begin, end) = (&full[..at], &full[at + first.len()..]);
-    (first != full).then(|| format!("{} are short for {begin}…{end}.", short.join(", ")))
+    let (short, full) = (shortened(&known), known.first()?);
+    if short == known {
+        return None;
+    }
+    let (begin, end) = common(&known.iter().map(String::as_str).collect::<Vec<_>>());
+    let (begin, end) = (&full[..begin], &full[full.len() - end..]);
+    Some(format!("{} are short for {begin}…{end}.", short.join(", ")))
 }
 
 #[cfg(test)]
@@ -60,5 +62,8 @@ mod tests {
         let names = ["lab:a/S0@v1".to_owned(), "lab:a/P1@v1".to_owned()];
         assert_eq!(told(&names).unwrap(), "S0, P1 are short for lab:a/…@v1.");
         assert_eq!(told(&names[..1]), None);
+        // What is left may stand in what is left out as well.
+        let names = ["lab:x/a".to_owned(), "lab:x/b".to_owned()];
+        assert_eq!(told(&names).unwrap(), "a, b are short for lab:x/….");
     }
 }
