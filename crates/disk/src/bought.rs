@@ -195,7 +195,7 @@ fn set_up(disks: usize) -> String {
 const CATALOG: &str = "'plimsoll catalog' lists kinds of disks, 'plimsoll catalog azure-vm' machines";
 
 fn usage(message: String) -> Error {
-    Error::new(ErrorKind::Usage, message).hint("such as --as '16 x azure-unmanaged-disk/standard@2014-06'")
+    Error::new(ErrorKind::Usage, message).hint("such as '16 x azure-unmanaged-disk/standard@2014-06'")
 }
 
 /// `16 x NAME`, or `NAME`.

@@ -2,7 +2,7 @@
 
 use crate::gain::Brings;
 use crate::hindrance::Hindrance;
-use crate::storage::{Elsewhere, LimitOf, Step};
+use crate::storage::{Cores, Elsewhere, LimitOf, Step};
 
 /// From this share of a limit on, in percent, a file stands at it: the mark of the publisher's own script.
 pub const AT_LIMIT_PERCENT: f64 = 90.0;
@@ -88,17 +88,18 @@ pub const RULES: [Rule; 17] = [
     rule(
         "more-files",
         "a data file stands at a limit, and no size is known to have enough",
-        "each further file has limits of its own",
+        "the least GB (or nearly so) in n more files: 1.1 x what all do / all files <= 80 % of the limits of each",
     ),
     rule(
         "another-tier",
-        "a log file stands at a limit, and no size is known to have enough",
+        "a log file stands at a limit, or data files that eight would not carry, and no size is known to have enough",
         "a database has one log: Business Critical, or a machine with disks of its own, has other limits",
     ),
     own(
         "size-of-no-use",
-        "a log at a limit does 99 % or more of the MB/s that logs may grow by, or the size of a file can't be set",
-        "MB/s of the log / min(log rate of the instance, of a database) from 0.99 to 1.1",
+        "a log at a limit does 99 % or more of the MB/s that logs may grow by, the size of a file can't be set, or sessions wait mostly for \
+         other storage, and for such files less than 1 %",
+        "MB/s of the log / min(log rate of the instance, of a database) from 0.99 to 1.1; waits for such files / all waits",
     ),
     rule(
         "slow-file",
@@ -146,6 +147,8 @@ pub enum Finding {
         largest_mb_per_s: f64,
         /// MB a second that they may grow by.
         limit_mb_per_s: f64,
+        /// What more virtual cores bring.
+        cores: Cores,
     },
     /// Files do more than their limits let them.
     Above {
@@ -162,6 +165,8 @@ pub enum Finding {
         space_gb: f64,
         /// The most that such an instance can have.
         most_gb: f64,
+        /// GB that other files can give back and keep their limits.
+        back_gb: f64,
     },
     /// There is not so much space to be had, or their blobs are too large together. The files of this advice fit, those that use most first.
     Short {
@@ -171,6 +176,8 @@ pub enum Finding {
         blobs_gb: [Option<f64>; 2],
         /// Files that are to grow.
         wanted: usize,
+        /// GB that other files can give back and keep their limits.
+        back_gb: f64,
         /// Where all of them fit.
         elsewhere: Vec<Elsewhere>,
     },
@@ -191,16 +198,22 @@ pub enum Finding {
         /// What that brings, where it is known.
         brings: Option<Brings>,
     },
-    /// Another file is to be added.
+    /// Further files are to be added, and the rows spread over all.
     Add {
-        /// Percent of its limit that it uses.
+        /// Percent of its limit that the first uses.
         used_percent: f64,
         /// Of which.
         of: LimitOf,
-        /// The smallest size of each that has as much, in GB.
+        /// How many.
+        added: usize,
+        /// How many there are then.
+        all: usize,
+        /// The size of each, in GB.
         size_gb: f64,
         /// What each has.
         step: Step,
+        /// What they bring, where it is known.
+        brings: Option<Brings>,
         /// What has room for one more, where such an instance has none.
         elsewhere: Option<Vec<Elsewhere>>,
     },
@@ -235,6 +248,10 @@ pub enum Finding {
         iops: f64,
         /// And now.
         iops_now: f64,
+        /// MB a second of all together then.
+        mb_per_s: f64,
+        /// And now.
+        mb_per_s_now: f64,
     },
     /// CPU holds back, and no file; those at a limit come after it.
     Cpu {
@@ -249,6 +266,8 @@ pub enum Finding {
         slowest_ms: Option<f64>,
         /// Those of the files that are to grow.
         first: Vec<usize>,
+        /// What more virtual cores bring the log.
+        cores: Cores,
     },
     /// A file is slower than it would be below its limits, and no larger size is known to have more.
     Slow {

@@ -8,8 +8,8 @@ use crate::limits::{FileLimits, Next, of_file};
 use crate::rules::used;
 use crate::storage::Storage;
 
-/// To move rows among files is work: larger files may take so many times the space of others.
-const WORTH: f64 = 1.1;
+/// To move rows among files is work: what saves it may take so many times the space.
+pub(crate) const WORTH: f64 = 1.1;
 
 /// A database whose files are enlarged.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,12 @@ pub fn choose(
     // A layout goes by rates, which do not say why a file is slow.
     let is_slow = own.iter().any(|at| judged.is_slow(*at));
     let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
-    if !are_several && !is_slow && least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb) {
+    let is_cheaper = least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb);
+    // Where larger files have no room at all, others may have it once these gave back what they don't need.
+    let others_gb: f64 = (0..files.len()).filter(|at| !own.contains(at)).map(|at| files[at].size_gb).sum();
+    let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY) - others_gb;
+    let fits_alone = space_gb > most_gb && front.iter().any(|layout| layout.space_gb <= most_gb);
+    if !are_several && !is_slow && (is_cheaper || fits_alone) {
         return Choice::Layout;
     }
     Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })

@@ -12,6 +12,11 @@ pub enum Hindrance {
         /// MB a second.
         limit_mb_per_s: f64,
     },
+    /// Sessions wait mostly for other storage, and hardly for such files.
+    Unwaited {
+        /// The share of such files in all waits, in percent.
+        percent: f64,
+    },
     /// Its size can't be set.
     Container,
 }

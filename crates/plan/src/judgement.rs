@@ -1,6 +1,7 @@
 //! What was judged of files, for all that goes by it.
 
 use crate::advice::{Advice, Finding};
+use crate::file::DatabaseFile;
 use crate::hindrance::Hindrance;
 
 /// What was judged of files: what to change, and which of them a larger size brings nothing.
@@ -28,6 +29,15 @@ impl Judgement {
         let is_so = |one: &Advice| matches!(one.finding, Finding::Grow { slow_ms: Some(_), .. });
         self.advice.iter().any(|one| is_so(one) && one.files.contains(&at))
     }
+}
+
+/// GB that files give back which can be smaller.
+pub fn back_gb(advised: &[Advice], files: &[DatabaseFile]) -> f64 {
+    let back = advised.iter().filter_map(|one| match &one.finding {
+        Finding::Shrink { size_gb } => Some(files[*one.files.first()?].size_gb - size_gb),
+        _ => None,
+    });
+    back.fold(0.0, |sum, gb| sum + gb)
 }
 
 /// The sizes that files are to have, in the order of the advice.

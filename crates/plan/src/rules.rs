@@ -10,12 +10,15 @@ mod case;
 mod diagnosis;
 mod growth;
 mod held;
+pub mod more;
+mod observed;
 mod sizes;
 pub mod space;
 
 use case::Case;
 pub use case::used;
-pub use diagnosis::{NORMAL_MS, Observed, THROTTLED_MS, WaitShares};
+pub use diagnosis::{NORMAL_MS, THROTTLED_MS};
+pub use observed::{Observed, WaitShares};
 
 /// What to change, in the order in which it is to be done.
 pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Vec<Advice> {
@@ -28,7 +31,8 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     let at_limit = (0..files.len()).filter(|at| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&percent(*at))).collect();
     let waits_for_governor = observed.waits.is_some_and(|waits| diagnosis::is_governed(&waits));
     let is_cpu_busy = observed.cpu_percent.is_some_and(|percent| percent >= AT_LIMIT_PERCENT);
-    let mut case = Case { files, storage, limits, at_limit, waits_for_governor, is_cpu_busy };
+    let waits = observed.waits.filter(diagnosis::is_of_storage);
+    let mut case = Case { files, storage, limits, at_limit, waits, waits_for_governor, is_cpu_busy };
     case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);
     let slow = diagnosis::slow(&case, &all);
@@ -38,16 +42,17 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         None => growth::grow(at, &case),
     };
     let mut grown: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
+    more::instead(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
     let fit = space::fit(files, limits, storage, &sizes);
     for one in &mut grown {
         let at = one.files.first().copied();
         match &mut one.finding {
             Finding::Grow { fits, .. } => *fits = at.is_some_and(|at| fit.first.contains(&at)),
-            Finding::Add { size_gb, elsewhere, .. } => {
-                let all_gb = fit.files_gb + *size_gb;
-                let blobs_gb = fit.blobs_gb + storage.blob_gb(*size_gb).unwrap_or(0.0);
-                *elsewhere = (*size_gb > fit.left_gb).then(|| storage.elsewhere(all_gb, blobs_gb));
+            Finding::Add { added, size_gb, elsewhere, .. } => {
+                let (added, blob_gb) = (*added as f64, storage.blob_gb(*size_gb).unwrap_or(0.0));
+                let (all_gb, blobs_gb) = (fit.files_gb + added * *size_gb, fit.blobs_gb + added * blob_gb);
+                *elsewhere = (added * *size_gb > fit.left_gb).then(|| storage.elsewhere(all_gb, blobs_gb));
             }
             _ => {}
         }
@@ -59,7 +64,9 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     }
     all.extend(above(&case));
     all.extend(log_governor(&case));
-    all.extend(space::short(&fit, storage, &grown));
+    let smaller = sizes::for_nothing(&case, fit.files_gb);
+    let back_gb = judgement::back_gb(&smaller, files);
+    all.extend(space::short(&fit, storage, &grown, back_gb));
     all.extend(held::told(&case));
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {
@@ -67,7 +74,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         let others = sizes::equal(&case, &places).into_iter().chain(sizes::fewer(&case, &places, &grown));
         all.extend(others.map(|one| Advice { is_alternative: serves, ..one }));
     }
-    all.extend(sizes::for_nothing(&case, fit.files_gb));
+    all.extend(smaller);
     all.extend(grown);
     // Files that are to grow stay in their order, whatever the reason.
     let place = |advice: &Advice| {
@@ -98,11 +105,15 @@ fn log_governor(case: &Case<'_>) -> Option<Advice> {
     let mut logs: Vec<usize> = case.logs().filter(|at| 10.0 * rate(at) >= mb_per_s).collect();
     logs.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     let largest_mb_per_s = case.logs().map(|at| rate(&at)).fold(0.0, f64::max);
-    of("log-governor", logs, Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s })
+    let cores = case.storage.cores();
+    of("log-governor", logs, Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores })
 }
 
-/// The logs that are to grow before data files of their databases.
+/// The logs that are to grow before data files of their databases, unless sessions wait for data.
 fn log_first(case: &Case<'_>, grown: &[Advice]) -> Option<Advice> {
+    if case.is_data_first() {
+        return None;
+    }
     // What has no room comes before nothing.
     let is_to_grow = |at: usize, kind: FileKind| {
         let is_one = |advice: &Advice| {

@@ -12,6 +12,8 @@ use crate::layout::Layout;
 pub struct Steps {
     grows: Vec<Step>,
     gives: Vec<Step>,
+    /// Files that are made.
+    made: Vec<String>,
 }
 
 /// A statement with its reason, or a remark.
@@ -30,6 +32,33 @@ impl Steps {
             let text =
                 format!("-- {reason}\nALTER DATABASE {database} MODIFY FILE (NAME = {name}, SIZE = {size_gb:.0}GB);\n");
             self.grows.push(Step { text, gb: size_gb - file.size_gb });
+        }
+    }
+
+    /// Adds so many data files of a size beside one, into its filegroup where the list has that.
+    pub fn add(&mut self, beside: &DatabaseFile, files: &[DatabaseFile], count: usize, size_gb: f64) {
+        let database = &beside.database;
+        let is_data = |file: &&DatabaseFile| file.kind == FileKind::Data && file.is_beside(beside);
+        let first = files.iter().filter(is_data).count() + 1;
+        let is_free =
+            |new: &String| !self.made.contains(new) && !files.iter().any(|file| file.name.eq_ignore_ascii_case(new));
+        let free: Vec<String> =
+            (first..).map(|number| format!("{database}_data_{number}")).filter(is_free).take(count).collect();
+        let (group, into) = match &beside.filegroup {
+            Some(group) if !group.eq_ignore_ascii_case("PRIMARY") => {
+                (String::new(), format!(" TO FILEGROUP {}", bracketed(group)))
+            }
+            _ => (" It is of the primary filegroup.".to_owned(), String::new()),
+        };
+        for new in free {
+            let text = format!(
+                "-- Another file has limits of its own. Rows come into it once indexes are rebuilt.{group}\n\
+                 ALTER DATABASE {} ADD FILE (NAME = {}, SIZE = {size_gb:.0}GB){into};\n",
+                bracketed(database),
+                quoted(&new)
+            );
+            self.grows.push(Step { text, gb: size_gb });
+            self.made.push(new);
         }
     }
 
@@ -55,17 +84,8 @@ impl Steps {
         for file in &data[..kept] {
             self.enlarge(file, layout.data_gb, "All data files of one size: rows are spread by free space.");
         }
-        let mut numbers = (data.len() + 1..).map(|number| format!("{database}_data_{number}"));
-        for _ in kept..layout.data_files as usize {
-            let is_free = |new: &String| !files.iter().any(|file| file.name.eq_ignore_ascii_case(new));
-            let Some(new) = numbers.find(is_free) else { break };
-            let (name, size_gb) = (bracketed(database), layout.data_gb);
-            let text = format!(
-                "-- Another file has limits of its own. Rows come into it once indexes are rebuilt. It is of the primary filegroup.\n\
-                 ALTER DATABASE {name} ADD FILE (NAME = {}, SIZE = {size_gb:.0}GB);\n",
-                quoted(&new)
-            );
-            self.grows.push(Step { text, gb: size_gb });
+        if let Some(first) = data.first().or(logs.first()) {
+            self.add(first, files, (layout.data_files as usize).saturating_sub(kept), layout.data_gb);
         }
         // Rows can go only where there is room: what is there now, or what is made later.
         let content_gb = |file: &DatabaseFile| file.used_gb.unwrap_or(file.size_gb);
@@ -205,7 +225,7 @@ mod tests {
             [
                 "ALTER DATABASE [shop]]] MODIFY FILE (NAME = N'l --x', SIZE = 129GB);",
                 "ALTER DATABASE [shop]]] MODIFY FILE (NAME = N'o''ne', SIZE = 513GB);",
-                "ALTER DATABASE [SHOP]]] ADD FILE (NAME = N'SHOP]_data_2', SIZE = 513GB);",
+                "ALTER DATABASE [shop]]] ADD FILE (NAME = N'shop]_data_2', SIZE = 513GB);",
             ]
         );
         assert_eq!(text.lines().count(), 6);

@@ -51,6 +51,17 @@ pub struct Step {
     pub mb_per_s: Option<f64>,
 }
 
+/// What more virtual cores bring the log of an instance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cores {
+    /// Nothing, by this edition.
+    Nothing,
+    /// How many there are is not known, and its rate goes by them.
+    Unknown,
+    /// So many let it grow by so many MB a second.
+    Faster(u32, f64),
+}
+
 /// Where more fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elsewhere {
@@ -217,6 +228,20 @@ impl<'a> Storage<'a> {
         let vcores = self.wishes.vcores.or(most_cores).map(f64::from);
         let data = self.tier.tempdb_gib_per_vcore.zip(vcores).map(|(each, vcores)| each * vcores);
         [data, self.tier.tempdb_log_gib]
+    }
+
+    /// What more virtual cores bring the log.
+    pub fn cores(&self) -> Cores {
+        if self.tier.log_rate.iter().all(|rate| rate.per_vcore.is_none()) {
+            return Cores::Nothing;
+        }
+        let Some((vcores, now)) = self.wishes.vcores.zip(self.tier.log_mb_per_second(self.wishes.vcores)) else {
+            return Cores::Unknown;
+        };
+        let known = self.tier.space.iter().flat_map(|space| space.vcores.iter().copied());
+        let rate = |cores: u32| Some((cores, self.tier.log_mb_per_second(Some(cores))?));
+        let more = known.filter(|cores| *cores > vcores).filter_map(rate).filter(|(_, rate)| *rate > now);
+        more.min_by_key(|(cores, _)| *cores).map_or(Cores::Nothing, |(cores, rate)| Cores::Faster(cores, rate))
     }
 
     /// The fastest that the log of one database may grow, in MB/s: the instance's own rate, or that of databases, the smaller counts.

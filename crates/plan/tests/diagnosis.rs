@@ -6,6 +6,7 @@
 use plimsoll_catalog::{Catalog, Date};
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::{Observed, WaitShares, advise};
+use plimsoll_plan::storage::Cores;
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Storage, Wishes};
 
 const DAY: Date = Date { year: 2018, month: 12, day: 18 };
@@ -78,7 +79,10 @@ fn sessions_wait_most_for_what_holds_them_back() {
     let found = advice(&[shop(60.0, 5.0), vec![tempdb]].concat(), &waits(70.0, 5.0, 0.0));
     assert_eq!(found[0].files, [0], "tempdb is on another disk");
     let first = vec![0];
-    assert_eq!(found[0].finding, Finding::Waits { percent: 70.0, slowest_ms: Some(60.0), first });
+    assert_eq!(
+        found[0].finding,
+        Finding::Waits { percent: 70.0, slowest_ms: Some(60.0), first, cores: Cores::Nothing }
+    );
     // A log that is named first gets a size, also where its rates do not say why it is slow. Reads of it are no commits.
     for iops in [None, Some(240.0)] {
         let log = DatabaseFile { iops, ..file("log", FileKind::Log, 32.0, 32.0) };

@@ -8,6 +8,7 @@ use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::{Observed, WaitShares, advise, judge};
+use plimsoll_plan::storage::Cores;
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, RULES, Storage, Wishes};
 
 const DAY: Date = Date { year: 2018, month: 12, day: 18 };
@@ -266,10 +267,10 @@ fn one_judgement_says_which_files_a_size_helps() {
 /// What there is no room for is not asked for, and what has room is named.
 #[test]
 fn where_more_fits_is_named() {
-    let of = |vcores: u32, size_gb: f64| {
+    let of = |vcores: u32, size_gb: f64, used_gb: Option<f64>| {
         let wishes = Wishes { vcores: Some(vcores), ..Wishes::default() };
         let storage = Storage::on(Catalog::builtin().unwrap(), wishes).unwrap();
-        let full = data("full", size_gb, 7490.0);
+        let full = DatabaseFile { used_gb, ..data("full", size_gb, 7490.0) };
         let files = [DatabaseFile { database: "big".to_owned(), ..full }, data("a", 100.0, 495.0)];
         advise(&files, &storage, &limits(&files, &storage), &Observed::default())
     };
@@ -280,16 +281,17 @@ fn where_more_fits_is_named() {
     };
     let fits = |advice: &[Advice]| {
         let adds = advice.iter().find_map(|one| match one.finding {
-            Finding::Add { size_gb, ref elsewhere, .. } => Some((size_gb, elsewhere.is_none())),
+            Finding::Add { added, size_gb, ref elsewhere, .. } => Some((added, size_gb, elsewhere.is_none())),
             _ => None,
         });
         adds.unwrap()
     };
-    let eight = of(8, 8100.0);
+    let eight = of(8, 8100.0, Some(500.0));
     assert_eq!(short(&eight), [(Some(16), 16_384.0), (None, 32_768.0), (None, 16_384.0)]);
-    assert_eq!(fits(&eight), (1026.0, false), "the smallest with as much");
-    assert_eq!(short(&of(4, 2000.0))[0], (Some(8), 8192.0));
-    assert_eq!(fits(&of(8, 7000.0)), (1026.0, true));
+    assert_eq!(fits(&eight), (4, 130.0, false), "the least space: five have 2,300 IOPS each");
+    assert_eq!(fits(&of(8, 8100.0, None)), (1, 4455.0, false), "rows need room");
+    assert_eq!(short(&of(4, 2000.0, None))[0], (Some(8), 8192.0));
+    assert_eq!(fits(&of(8, 7000.0, Some(500.0))), (4, 130.0, true));
     // What has no room comes before nothing: of 92 GB that are free the log wants 110.
     let full = DatabaseFile { database: "big".to_owned(), ..data("full", 7980.0, 10.0) };
     let files = [full, data("a", 100.0, 495.0), log(20.0, 460.0)];
@@ -352,4 +354,96 @@ fn every_rule_says_when_and_by_whom() {
             rule.id
         );
     }
+}
+
+/// What sessions wait for decides which files come first, and bounds what larger ones bring.
+#[test]
+fn a_larger_file_brings_no_more_than_what_is_waited_for() {
+    let with = |[data_percent, log_percent, governor]: [f64; 3]| {
+        let waits = Some(WaitShares { data: data_percent, log: log_percent, governor });
+        let storage = Storage::on(Catalog::builtin().unwrap(), Wishes::default()).unwrap();
+        let slow = |file: DatabaseFile, ms| DatabaseFile { read_ms: Some(ms), write_ms: Some(ms), ..file };
+        let files = [slow(data("a", 100.0, 480.0), 9.0), slow(log(100.0, 495.0), 9.0)];
+        let found = advise(&files, &storage, &limits(&files, &storage), &Observed { waits, cpu_percent: None });
+        let grown = |one: &Advice| match one.finding {
+            Finding::Grow { brings: Some(brings), .. } => Some((one.files[0], brings.most_percent.round() as u32)),
+            _ => None,
+        };
+        (found.iter().map(|one| one.rule.id).collect::<Vec<_>>(), found.iter().filter_map(grown).collect::<Vec<_>>())
+    };
+    let half = with([50.0, 40.0, 0.0]);
+    assert_eq!(half, (vec!["waits-for-data", "file-at-limit", "file-at-limit"], vec![(0, 80), (1, 67)]));
+    let by_log = with([40.0, 50.0, 0.0]);
+    assert_eq!(by_log.0, ["waits-for-log", "log-before-data", "file-at-limit", "file-at-limit"]);
+    assert_eq!(by_log.1, [(1, 80), (0, 67)]);
+    // Hardly waited for: a larger one brings nothing.
+    let (rules, grown) = with([98.0, 0.5, 0.0]);
+    assert_eq!((rules, grown.len()), (vec!["waits-for-data", "file-at-limit", "size-of-no-use"], 1));
+    let (rules, grown) = with([0.05, 0.1, 98.8]);
+    assert_eq!((rules, grown.len()), (vec!["log-governor-waits", "size-of-no-use"], 0));
+    // Where most is waited for elsewhere nothing follows.
+    assert_eq!(with([0.1, 0.1, 0.1]).1.len(), 2);
+}
+
+#[test]
+fn more_files_are_counted_by_what_they_are_to_carry() {
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes::default()).unwrap();
+    let of = |files: &[DatabaseFile]| {
+        let found = advise(files, &storage, &limits(files, &storage), &Observed::default());
+        let adds = found.iter().filter_map(|one| match &one.finding {
+            Finding::Add { added, all, size_gb, brings, .. } => Some((
+                one.files.clone(),
+                *added,
+                *all,
+                *size_gb,
+                brings.map(|brings| brings.most_percent.round() as u32),
+            )),
+            _ => None,
+        });
+        adds.collect::<Vec<_>>()
+    };
+    let full = |name: &str, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..data(name, 1100.0, 7500.0) };
+    // 7,500 of 7,500: five files with 2,300 each have 10,455 where the busiest does 1.1 of their mean.
+    assert_eq!(of(&[full("a", 100.0)]), [(vec![0], 4, 5, 130.0, Some(39))]);
+    // Both of a filegroup are one answer.
+    assert_eq!(of(&[full("a", 900.0), full("b", 900.0)]), [(vec![0, 1], 1, 3, 1026.0, Some(36))]);
+    let apart = |name: &str, group: &str| DatabaseFile { filegroup: Some(group.to_owned()), ..full(name, 900.0) };
+    assert_eq!(of(&[apart("a", "x"), apart("b", "y")]).len(), 2);
+    // Rows need room.
+    assert_eq!(of(&[full("a", 1090.0)]), [(vec![0], 1, 2, 1026.0, Some(82))]);
+}
+
+#[test]
+fn what_gives_space_back_is_held_against_what_is_missing() {
+    let wishes = Wishes { vcores: Some(4), ..Wishes::default() };
+    let storage = Storage::on(Catalog::builtin().unwrap(), wishes).unwrap();
+    let other = |used_gb: f64| {
+        let file = DatabaseFile { used_gb: Some(used_gb), ..data("o", 1900.0, 10.0) };
+        DatabaseFile { database: "old".to_owned(), ..file }
+    };
+    let back = |used_gb: f64| {
+        let files = [data("a", 120.0, 495.0), other(used_gb)];
+        let found = advise(&files, &storage, &limits(&files, &storage), &Observed::default());
+        found.iter().find_map(|one| match one.finding {
+            Finding::Short { back_gb, .. } | Finding::Space { back_gb, .. } => Some(back_gb),
+            _ => None,
+        })
+    };
+    assert_eq!(back(100.0), None, "it fits");
+    let files = [data("a", 480.0, 2290.0), other(100.0)];
+    let found = advise(&files, &storage, &limits(&files, &storage), &Observed::default());
+    let Finding::Short { back_gb, .. } = found[0].finding else { panic!("{found:?}") };
+    assert_eq!(Some(back_gb), Some(1900.0 - 1026.0));
+}
+
+#[test]
+fn more_cores_raise_the_rate_of_the_log_where_it_goes_by_them() {
+    let cores = |day: Option<Date>, vcores: Option<u32>| {
+        let wishes = Wishes { day, vcores, ..Wishes::default() };
+        Storage::on(Catalog::builtin().unwrap(), wishes).unwrap().cores()
+    };
+    assert_eq!(cores(None, Some(4)), Cores::Faster(8, 36.0));
+    assert_eq!(cores(None, None), Cores::Unknown);
+    assert_eq!(cores(None, Some(80)), Cores::Nothing, "at its highest");
+    assert_eq!(cores(Some(DAY), Some(8)), Cores::Nothing, "one rate for all");
 }

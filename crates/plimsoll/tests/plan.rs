@@ -285,7 +285,7 @@ fn what_to_enlarge_is_one_answer_with_its_statements() {
     for words in [
         "With all 65 enlargements files take",
         "and such an instance can have 8,192 GB",
-        "come first, and no more fits",
+        "come first, in this order, and no more fits",
         "16 vCores or more (from 16,384 GB on)",
         "583 GB less in other files",
         "A table has all 65",
@@ -321,8 +321,8 @@ fn what_a_size_does_not_help_is_asked_for_nowhere() {
         (
             busy,
             "--vcores 16 --waits governor.csv --layouts",
-            &["A larger a.l brings nothing", "N'd', SIZE = 130GB"],
-            &["N'l'"],
+            &["A larger a.l brings nothing", "in 0 % of their waits for files of the kind of a.d"],
+            &["N'l'", "N'd'"],
         ),
         (
             busy,
@@ -339,7 +339,7 @@ fn what_a_size_does_not_help_is_asked_for_nowhere() {
         (
             full,
             "--vcores 8",
-            &["It takes one of these: 16 vCores", "230 GB less in other files", "no room for one more"],
+            &["It takes one of these: 16 vCores", "230 GB less in other files", "no room for that"],
             &["-- ", "MODIFY"],
         ),
         (full, "--vcores 8 --layouts", &["no room for that: mid.m"], &["Raise the space", "MODIFY"]),
@@ -367,7 +367,12 @@ fn what_a_size_does_not_help_is_asked_for_nowhere() {
         ("x,d,data,100,100,9,60\n", "", &["is open: reads or writes take longer"], &["bring nothing"]),
         ("x,d,data,100,100,9,5\n", "", &["Larger files would bring nothing"], &["is open"]),
         ("x,d,data,5000,40,9,\n", "--date 2018-12-18 --layouts", &["though rates or limits"], &["more to spare: x"]),
-        ("x,d,data,5000,7400,9,\n", "", &["each data file of 1,026 GB or more has 7,500 IOPS"], &["5,000 GB has"]),
+        (
+            "x,d,data,5000,7400,9,\n",
+            "",
+            &["Add 1 data file of 2,750 GB, with 7,500 IOPS and 250 MB/s each"],
+            &["5,000 GB has"],
+        ),
         (
             "x,d,data,10,450,9,\nx,m,container,1,450,9,\ntempdb,t,data,9,,,\n",
             "",

@@ -1,5 +1,6 @@
 //! What the rules look at.
 
+use super::observed::WaitShares;
 use crate::file::{DatabaseFile, FileKind};
 use crate::limits::{FileLimits, Limits};
 use crate::storage::{LimitOf, Storage};
@@ -25,6 +26,8 @@ pub struct Case<'a> {
     pub limits: &'a Limits,
     /// Files at a limit, those that use most of it first. Of a database the log comes first.
     pub at_limit: Vec<usize>,
+    /// What sessions wait for, where that is storage most of the time.
+    pub waits: Option<WaitShares>,
     /// Whether sessions wait for the governor of the log's rate.
     pub waits_for_governor: bool,
     /// Whether the CPU is used up, so that no file makes it do more.
@@ -43,15 +46,25 @@ impl Case<'_> {
         [seen.fold(least, f64::min), most]
     }
 
-    /// Databases by what their busiest file of these uses; within one the log first, then by use.
+    /// The share of files of this kind in all waits, in percent, where sessions wait mostly for storage. The log's own governor is no file.
+    pub fn waited_percent(&self, kind: FileKind) -> Option<f64> {
+        self.waits.map(|waits| if kind == FileKind::Log { waits.log } else { waits.data })
+    }
+
+    /// Whether data files go before the log: sessions wait for them, and less for the log.
+    pub fn is_data_first(&self) -> bool {
+        self.waits.is_some_and(|waits| waits.data > waits.log)
+    }
+
+    /// Databases by what their busiest file of these uses; within one the log first, unless sessions wait for data, then by use.
     pub fn in_order(&self, all: &[usize]) -> Vec<usize> {
         let of_database = |at: usize| {
             let own = all.iter().filter(|other| self.files[**other].is_beside(&self.files[at]));
             own.map(|other| self.percent(*other)).fold(0.0, f64::max)
         };
         let key = |at: usize| {
-            let is_log = self.files[at].kind == FileKind::Log;
-            (of_database(at), self.files[at].database.to_lowercase(), is_log, self.percent(at))
+            let is_first = (self.files[at].kind == FileKind::Log) != self.is_data_first();
+            (of_database(at), self.files[at].database.to_lowercase(), is_first, self.percent(at))
         };
         let mut keyed: Vec<_> = all.iter().map(|at| (key(*at), *at)).collect();
         keyed.sort_by(|(a, _), (b, _)| {

@@ -1,7 +1,8 @@
 //! What holds an instance back, by what its sessions wait for, how long reads and writes take, and how busy its CPU is.
 
 use super::case::{Case, slower_ms, used};
-use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
+use super::observed::{Observed, WaitShares};
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 
 /// The most that a read or write of this storage takes below its limits, in ms.
@@ -12,26 +13,6 @@ pub const THROTTLED_MS: f64 = 100.0;
 
 /// A file that uses less of its limits does not do much, in percent.
 const BUSY_PERCENT: f64 = 50.0;
-
-/// What was seen of an instance beside its files; absent where nobody looked.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Observed {
-    /// What sessions waited for.
-    pub waits: Option<WaitShares>,
-    /// How much of its CPU was used, in percent.
-    pub cpu_percent: Option<f64>,
-}
-
-/// Shares of the time that sessions waited for anything, in percent. The server's own threads that wait for work do not count.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct WaitShares {
-    /// Pages of data files: `PAGEIOLATCH`.
-    pub data: f64,
-    /// The log: `WRITELOG`.
-    pub log: f64,
-    /// The governor of the log's rate: `INSTANCE_LOG_RATE_GOVERNOR`.
-    pub governor: f64,
-}
 
 /// What the waits and the CPU say.
 pub(super) fn diagnose(case: &Case<'_>, observed: &Observed) -> Vec<Advice> {
@@ -71,30 +52,36 @@ pub(super) fn is_governed(waits: &WaitShares) -> bool {
     governor > data && governor > log && governor >= 100.0 - data - log - governor
 }
 
+/// Whether sessions wait for storage most: less than the rest of what is waited for is no bottleneck.
+pub(super) fn is_of_storage(waits: &WaitShares) -> bool {
+    let WaitShares { data, log, governor } = *waits;
+    data.max(log).max(governor) >= 100.0 - data - log - governor
+}
+
 /// The resource that sessions wait for most, if it is storage.
 fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
     let WaitShares { data, log, governor } = *waits;
-    // Less than the rest of what is waited for is no bottleneck of storage.
-    if data.max(log).max(governor) < (100.0 - data - log - governor) {
+    if !is_of_storage(waits) {
         return None;
     }
+    let cores = case.storage.cores();
     if is_governed(waits) {
         let logs = case.at_limit.iter().copied().filter(|at| case.files[*at].kind == FileKind::Log).collect();
-        let found = Finding::Waits { percent: governor, slowest_ms: None, first: Vec::new() };
+        let found = Finding::Waits { percent: governor, slowest_ms: None, first: Vec::new(), cores };
         return of("log-governor-waits", logs, found);
     }
     let kind = if log > data { FileKind::Log } else { FileKind::Data };
     let all: Vec<usize> =
         (0..case.files.len()).filter(|at| case.files[*at].kind == kind && !case.files[*at].is_of_tempdb()).collect();
     let slowest_ms = all.iter().filter_map(|at| waited_ms(&case.files[*at])).reduce(f64::max);
-    let found = Finding::Waits { percent: log.max(data), slowest_ms, first: Vec::new() };
+    let found = Finding::Waits { percent: log.max(data), slowest_ms, first: Vec::new(), cores };
     if kind == FileKind::Log {
         return of("waits-for-log", busy(case, &all), found);
     }
     // Pages that come as fast as they can are waited for, too: then there are too many of them for the memory.
-    let is_slow =
-        slowest_ms.map_or_else(|| all.iter().any(|at| case.percent(*at) >= AT_LIMIT_PERCENT), |ms| ms > NORMAL_MS);
-    is_slow.then(|| of("waits-for-data", busy(case, &all), found))?
+    let is_slow = slowest_ms.is_some_and(|ms| ms > NORMAL_MS);
+    let is_at_limit = all.iter().any(|at| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&case.percent(*at)));
+    (is_slow || is_at_limit).then(|| of("waits-for-data", busy(case, &all), found))?
 }
 
 /// Those of the files that do much or take long, or else the busiest; all where nothing is known of them.

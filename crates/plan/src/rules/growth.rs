@@ -3,7 +3,7 @@
 use super::case::{Case, used};
 use super::held::{held, most_times};
 use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
-use crate::file::{DatabaseFile, FileKind};
+use crate::file::DatabaseFile;
 use crate::gain::brings;
 use crate::limits::{FileLimits, Next, of_file};
 use crate::storage::{Step, Storage};
@@ -39,14 +39,7 @@ pub fn grow(at: usize, case: &Case<'_>) -> Option<Advice> {
             let used = Some((used_percent, of_limit));
             of("file-at-limit", vec![at], Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings })
         }
-        // The size with the most is not enough, or it has that already.
-        best if file.kind == FileKind::Data => {
-            let step = best.map_or_else(|| limits.step.clone(), |(_, step, _)| Some(step))?;
-            // As much as has these limits: the rows are spread over all.
-            let size_gb = case.storage.begins_gb(&step);
-            of("more-files", vec![at], Finding::Add { used_percent, of: of_limit, size_gb, step, elsewhere: None })
-        }
-        // A database has one log.
+        // The size with the most is not enough, or it has that already. A database has one log; data may have more files.
         _ => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
     }
 }

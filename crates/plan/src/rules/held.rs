@@ -13,18 +13,27 @@ pub fn held(at: usize, case: &Case<'_>) -> Option<Hindrance> {
     match case.files[at].kind {
         FileKind::Container => Some(Hindrance::Container),
         _ if case.is_cpu_busy => Some(Hindrance::Cpu),
-        FileKind::Data => None,
         FileKind::Log if case.waits_for_governor => Some(Hindrance::Governor),
-        FileKind::Log => {
-            let (limit_mb_per_s, times) = log_rate(at, case)?;
-            (100.0 * (times - 1.0) < LEAST_GAIN_PERCENT).then_some(Hindrance::LogRate { limit_mb_per_s })
+        kind => {
+            let is_nothing = |times: f64| 100.0 * (times - 1.0) < LEAST_GAIN_PERCENT;
+            let by_rate = log_rate(at, case).filter(|(_, times)| is_nothing(*times));
+            let by_waits = case.waited_percent(kind).filter(|percent| is_nothing(times_without(*percent)));
+            by_rate
+                .map(|(limit_mb_per_s, _)| Hindrance::LogRate { limit_mb_per_s })
+                .or_else(|| by_waits.map(|percent| Hindrance::Unwaited { percent }))
         }
     }
 }
 
 /// How many times what it does a file can do at most, whatever its size. The other logs need not be busy at the same time.
 pub fn most_times(at: usize, case: &Case<'_>) -> f64 {
-    log_rate(at, case).map_or(f64::INFINITY, |(_, times)| times.max(1.0))
+    let by_rate = log_rate(at, case).map_or(f64::INFINITY, |(_, times)| times.max(1.0));
+    by_rate.min(case.waited_percent(case.files[at].kind).map_or(f64::INFINITY, times_without))
+}
+
+/// How many times as much sessions do at most where so many percent of their waits are gone, and they do nothing but wait.
+fn times_without(percent: f64) -> f64 {
+    if percent < 100.0 { 100.0 / (100.0 - percent) } else { f64::INFINITY }
 }
 
 /// How fast a log may grow, and how many times what it does that is. A log that does far more was read, or has another limit: then nothing

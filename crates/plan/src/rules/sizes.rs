@@ -5,6 +5,7 @@ use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 use crate::judgement;
 use crate::layout::ROOM_PART;
+use crate::storage::Step;
 
 /// Data files of a database that differ by more than this part are not of one size.
 const EQUAL_PART: f64 = 0.01;
@@ -41,22 +42,22 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
     let sum = |of: fn(&DatabaseFile) -> f64| places.iter().map(|at| of(&case.files[*at])).sum::<f64>();
     let (all_gb, iops_seen, rate_seen) =
         (sum(|file| file.size_gb), sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0)));
-    let iops_of = |at: &usize| {
+    let step_of = |at: &usize| {
         let size_gb = judgement::sizes(grown).find(|(grown, _)| grown == at).map(|(_, size_gb)| size_gb);
-        let step = size_gb.map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb));
-        step?.iops
+        size_gb.map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb))
     };
-    let iops_now = places.iter().map(iops_of).sum::<Option<f64>>()?;
+    let now = |of: fn(&Step) -> Option<f64>| places.iter().map(|at| of(step_of(at)?)).sum::<Option<f64>>();
+    let (iops_now, mb_per_s_now) = (now(|step| step.iops)?, now(|step| step.mb_per_s)?);
     let with = |count: usize| {
         let (size_gb, files) = (all_gb / count as f64, count as f64);
         let step = case.storage.step(size_gb)?;
         let (iops, mb_per_s) = (files * step.iops?, files * step.mb_per_s?);
         let carries = |seen: f64, limit: f64| 100.0 * seen < AT_LIMIT_PERCENT * limit;
-        (iops >= iops_now && carries(iops_seen, iops) && carries(rate_seen, mb_per_s)).then_some((count, size_gb, iops))
+        let is_enough = iops >= iops_now && carries(iops_seen, iops) && carries(rate_seen, mb_per_s);
+        is_enough.then_some(Finding::Fewer { files: count, size_gb, iops, iops_now, mb_per_s, mb_per_s_now })
     };
     // The fewest that do.
-    let (count, size_gb, iops) = (1..places.len()).find_map(with)?;
-    of("fewer-files", places.to_vec(), Finding::Fewer { files: count, size_gb, iops, iops_now })
+    of("fewer-files", places.to_vec(), (1..places.len()).find_map(with)?)
 }
 
 /// Data files that can be smaller and have the same limits, where space is short. Logs keep their size: what they hold now says little.

@@ -49,7 +49,8 @@ pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wante
 }
 
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
-pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice]) -> Option<Advice> {
+/// Other files can give back `back_gb` and keep their limits.
+pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice], back_gb: f64) -> Option<Advice> {
     let wanted: Vec<(usize, f64)> = sizes(grown).collect();
     if wanted.is_empty() {
         return None;
@@ -59,13 +60,14 @@ pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice]) -> Option<Advic
     if fit.is_all(&wanted) {
         let (space_gb, most_gb) = (storage.space_gb().filter(|space| needed_gb > *space)?, most_gb?);
         let files = wanted.iter().map(|(at, _)| *at).collect();
-        return of("space-first", files, Finding::Space { needed_gb, space_gb, most_gb });
+        return of("space-first", files, Finding::Space { needed_gb, space_gb, most_gb, back_gb });
     }
     let blobs_gb = [Some(fit.blobs_gb), storage.blobs_gb()];
     let finding = Finding::Short {
         files_gb: [Some(needed_gb), most_gb],
         blobs_gb,
         wanted: wanted.len(),
+        back_gb,
         elsewhere: storage.elsewhere(needed_gb, fit.blobs_gb),
     };
     of("space-short", fit.first.clone(), finding)

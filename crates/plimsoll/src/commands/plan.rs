@@ -99,8 +99,10 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;
     let held = pool.as_ref().map(|pool| (pool, against(&files, &activity, (&storage, &found), pool)));
     if held.as_ref().is_some_and(|(_, held)| held.instance.is_none() || held.pool.is_none()) {
-        return Err(Failure::usage("--against: what was read does not say what the files do")
-            .hint("add columns iops and mb_per_s, those at the busiest time"));
+        let idle = files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some());
+        let problem = if idle { "the files did nothing" } else { "what was read does not say what the files do" };
+        return Err(Failure::usage(format!("--against: {problem}"))
+            .hint("iops and mb_per_s in the list are those at the busiest time"));
     }
     let plan = Plan {
         against: held,

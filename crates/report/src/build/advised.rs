@@ -4,10 +4,10 @@ use plimsoll_plan::gain::Brings;
 use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::NORMAL_MS;
 use plimsoll_plan::statements::Steps;
-use plimsoll_plan::storage::{Elsewhere, LimitOf};
+use plimsoll_plan::storage::{Cores, Elsewhere, LimitOf};
 use plimsoll_plan::{Advice, DatabaseFile, Finding, Step};
 
-use crate::model::format::{capital, count, listed, quantity};
+use crate::model::format::{count, listed, quantity};
 use crate::model::{Table, number, text};
 
 /// Files that are named in a sentence; a table has all.
@@ -29,8 +29,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
     };
     let gb = |size: f64| quantity(size, "GB");
     match &one.finding {
-        Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s } => {
-            log_rate(&names(&one.files[..one.files.len().min(1)]), [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s])
+        Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores } => {
+            let first = names(&one.files[..one.files.len().min(1)]);
+            log_rate(&first, [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s], *cores)
         }
         Finding::NoUse { why } => held(*why, &named()),
         Finding::Above { used_percent, of } => {
@@ -43,15 +44,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
                  them, so no larger size is advised. Where that is what is wanted, and was not seen, --layouts says which files carry it."
             )
         }
-        Finding::Space { needed_gb, space_gb, most_gb } => format!(
-            "Raise the space of the instance to {} first: with what follows files take {}, it has {}, and can have {}.",
-            gb((needed_gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB),
-            gb(*needed_gb),
-            gb(*space_gb),
-            gb(*most_gb)
-        ),
-        Finding::Short { files_gb, blobs_gb, wanted, elsewhere } => {
-            short(&named(), one.files.len(), [*files_gb, *blobs_gb], *wanted, elsewhere)
+        Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
+        Finding::Short { files_gb, blobs_gb, wanted, back_gb, elsewhere } => {
+            short(&named(), one.files.len(), [*files_gb, *blobs_gb], (*wanted, *back_gb), elsewhere)
         }
         Finding::LogFirst => {
             let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
@@ -67,15 +62,18 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             let room = if *fits { "" } else { ". There is no room for that" };
             format!("{why}: with {} it would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
         }
-        Finding::Add { used_percent, of, size_gb, step, elsewhere } => format!(
-            "{}, and no size is known to have enough: each data file of {} or more has {}, once the rows are spread over all.{}",
+        Finding::Add { used_percent, of, added, all, size_gb, step, brings, elsewhere } => format!(
+            "{}, and no size is known to have enough. Add {} of {}, with {} each: once the rows are spread over all {all}, they carry what was \
+             seen with 25 % to spare{}.{}",
             stands(*used_percent, *of),
+            count(*added, "data file"),
             gb(*size_gb),
             has(step).unwrap_or_default(),
+            brings.as_ref().map(gains).unwrap_or_default(),
             elsewhere.as_ref().map_or_else(String::new, |all| {
                 let mut others: Vec<String> = all.iter().map(has_more).collect();
                 others.push("several instances".to_owned());
-                format!(" Such an instance has no room for one more. It takes one of these: {}.", others.join("; "))
+                format!(" Such an instance has no room for that. It takes one of these: {}.", others.join("; "))
             })
         ),
         Finding::Elsewhere { used_percent, of } => format!(
@@ -91,12 +89,11 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             gb(*more_gb)
         ),
         Finding::Equal { .. } => format!("Let {} grow by the same: else they are soon of several sizes.", named()),
-        Finding::Fewer { files, size_gb, iops, iops_now } => format!(
-            "{} in place of {} would have {} together in place of {}: each of many small files stands at its limit sooner.",
-            capital(&format!("{} of {}", count(*files, "data file"), gb(*size_gb))),
-            named(),
-            quantity(*iops, "IOPS"),
-            quantity(*iops_now, "IOPS")
+        Finding::Fewer { files: number, size_gb, iops, iops_now, mb_per_s, mb_per_s_now } => fewer(
+            &format!("{} of {}", count(*number, "data file"), gb(*size_gb)),
+            &named(),
+            [*iops, *iops_now],
+            [*mb_per_s, *mb_per_s_now],
         ),
         Finding::Cpu { percent } => {
             let percent = quantity(*percent, "%");
@@ -109,12 +106,42 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
                 "CPU holds it back, with {percent} in use: larger files help only once there are more vCores.{after}"
             )
         }
-        Finding::Waits { percent, slowest_ms, first } => {
-            waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)])
+        Finding::Waits { percent, slowest_ms, first, cores } => {
+            waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)], *cores)
         }
         Finding::Slow { ms } => slow(&named(), *ms) + ".",
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
+}
+
+/// That the space has to be raised first, or that other files can give enough back.
+fn raise(needed_gb: f64, space_gb: f64, most_gb: f64, back_gb: f64) -> String {
+    let gb = |size: f64| quantity(size, "GB");
+    let back = if needed_gb - back_gb <= space_gb {
+        format!(", or give back {} that bring nothing (below)", gb(back_gb))
+    } else {
+        String::new()
+    };
+    format!(
+        "Raise the space of the instance to {} first{back}: with what follows files take {}, it has {}, and can have {}.",
+        gb((needed_gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB),
+        gb(needed_gb),
+        gb(space_gb),
+        gb(most_gb)
+    )
+}
+
+/// What fewer and larger files would have together, then and now.
+fn fewer(files: &str, named: &str, [iops, iops_now]: [f64; 2], [mb_per_s, mb_per_s_now]: [f64; 2]) -> String {
+    let [iops, iops_now] = [iops, iops_now].map(|rate| quantity(rate, "IOPS"));
+    let less = if mb_per_s < mb_per_s_now {
+        format!(", and {} in place of {}", quantity(mb_per_s, "MB/s"), quantity(mb_per_s_now, "MB/s"))
+    } else {
+        String::new()
+    };
+    format!(
+        "{files} in place of {named} would have {iops} together in place of {iops_now}{less}: each of many small files stands at its limit sooner."
+    )
 }
 
 /// In how many intervals a file was seen near a limit, where that is known.
@@ -125,29 +152,43 @@ fn intervals(file: &DatabaseFile) -> Option<String> {
     Some(format!(", and stood at a limit in {}{of} {many}", seen.intervals))
 }
 
+/// What else raises the rate of the log.
+fn by_cores(cores: Cores) -> String {
+    match cores {
+        Cores::Nothing => String::new(),
+        Cores::Unknown => "; more vCores raise the rate (--vcores says how many there are)".to_owned(),
+        Cores::Faster(vcores, rate) => {
+            format!("; more vCores raise the rate ({vcores} have {})", quantity(rate, "MB/s"))
+        }
+    }
+}
+
 /// How fast the logs grow: each at its busiest, which need not have been at one time.
-fn log_rate(first: &str, [all, largest, limit]: [f64; 3]) -> String {
+fn log_rate(first: &str, [all, largest, limit]: [f64; 3], cores: Cores) -> String {
     let mb = |rate: f64| quantity(rate, "MB/s");
     if largest > 1.1 * limit {
         return format!(
-            "{first} did {}, and the logs of the instance may grow by {} together: so part of it was read, as by backups, or the instance has \
-             other vCores.",
+            "{first} did {}, and the logs of the instance may grow by {} together: so part of it was read, as by backups{}.",
             mb(largest),
-            mb(limit)
+            mb(limit),
+            if cores == Cores::Nothing { "" } else { ", or the instance has other vCores" }
         );
     }
     if all > limit {
         return format!(
             "The busiest times of all logs come to {}, and the instance lets them grow by {} together, whatever the size of log files. So they \
-             were not at once, or part of it was read. Where it has to be at once: {LESS_LOG}.",
+             were not at once, or part of it was read{}. Where it has to be at once: {LESS_LOG}{}.",
             mb(all),
-            mb(limit)
+            mb(limit),
+            if largest >= 0.9 * limit { format!("; {first} alone came to {}", mb(largest)) } else { String::new() },
+            by_cores(cores)
         );
     }
     format!(
-        "The logs grow by up to {} of the {} that the instance lets them, whatever the size of log files: {LESS_LOG}.",
+        "The logs grow by up to {} of the {} that the instance lets them, whatever the size of log files: {LESS_LOG}{}.",
         mb(all),
-        mb(limit)
+        mb(limit),
+        by_cores(cores)
     )
 }
 
@@ -156,7 +197,7 @@ fn short(
     named: &str,
     fit: usize,
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
-    wanted: usize,
+    (wanted, back_gb): (usize, f64),
     elsewhere: &[Elsewhere],
 ) -> String {
     let gb = |size: f64| quantity(size, "GB");
@@ -173,10 +214,13 @@ fn short(
     };
     let first = match fit {
         0 => "None of it fits.".to_owned(),
-        1 => format!("By use {named} comes first, and no more fits."),
-        _ => format!("By use these {fit} come first, and no more fits: {named}."),
+        1 => format!("{named} comes first, and no more fits."),
+        _ => format!("These {fit} come first, in this order, and no more fits: {named}."),
     };
-    let mut others: Vec<String> = elsewhere.iter().map(has_more).collect();
+    let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
+    let mut others: Vec<String> =
+        given.map(|_| format!("{} given back that bring nothing (below)", gb(back_gb))).into_iter().collect();
+    others.extend(elsewhere.iter().map(has_more));
     others.push("several instances".to_owned());
     others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
@@ -203,6 +247,10 @@ fn held(why: Hindrance, named: &str) -> String {
         Hindrance::Container => {
             format!("{named} is a container, as of tables in memory: its size can't be set, so none is advised.")
         }
+        Hindrance::Unwaited { percent } => format!(
+            "Sessions wait for other storage, and in {} of their waits for files of the kind of {named}: a larger one brings them nothing now.",
+            quantity(percent, "%")
+        ),
         Hindrance::Cpu | Hindrance::Governor => format!("A larger {named} brings nothing now."),
     }
 }
@@ -227,7 +275,7 @@ fn gains(brings: &Brings) -> String {
 }
 
 /// What sessions wait for most, and what follows. Named are the files that do much, and those of them that are to grow.
-fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&str; 2]) -> String {
+fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&str; 2], cores: Cores) -> String {
     let takes = |what: &str| {
         slowest_ms.map(|ms| format!(", and {what} there takes up to {}", quantity(ms, "ms"))).unwrap_or_default()
     };
@@ -235,8 +283,9 @@ fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&s
         "log-governor-waits" => {
             let held = if named.is_empty() { String::new() } else { format!(" A larger {named} brings nothing now.") };
             format!(
-                "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: {LESS_LOG}; \
-                 more vCores or another tier have other rates, which --vcores and the tiers' own pages say.{held}"
+                "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: \
+                 {LESS_LOG}{}.{held}",
+                by_cores(cores)
             )
         }
         "waits-for-log" => {
@@ -259,19 +308,41 @@ fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&s
     }
 }
 
+/// Files that can be smaller, in one sentence.
+pub(super) fn smaller(all: &[&Advice], files: &[DatabaseFile]) -> Option<String> {
+    let of = |one: &&Advice| match one.finding {
+        Finding::Shrink { size_gb } => Some((*one.files.first()?, size_gb)),
+        _ => None,
+    };
+    let all: Vec<(usize, f64)> = all.iter().filter_map(of).collect();
+    let name = |(at, size_gb): &(usize, f64)| format!("{} with {}", files[*at].label(), quantity(*size_gb, "GB"));
+    let back_gb = all.iter().fold(0.0, |sum, (at, size_gb)| sum + files[*at].size_gb - size_gb);
+    let names = listed(&all.iter().map(name).collect::<Vec<_>>(), MOST_NAMED);
+    let has = if all.len() == 1 { "has" } else { "have" };
+    (!all.is_empty()).then(|| {
+        format!(
+            "Gigabytes that bring nothing: {names} {has} the same limits, which gives {} back.",
+            quantity(back_gb, "GB")
+        )
+    })
+}
+
 /// The statements that enlarge them, as far as they fit at all.
 pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f64>) -> String {
     let mut steps = Steps::default();
     for one in advised.iter().filter(|one| !one.is_alternative) {
-        let (Finding::Grow { size_gb, used, slow_ms, fits: true, .. }, Some(at)) = (&one.finding, one.files.first())
-        else {
-            continue;
-        };
-        let reason = match (slow_ms, used) {
-            (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
-            _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
-        };
-        steps.enlarge(&files[*at], *size_gb, &reason);
+        let Some(at) = one.files.first() else { continue };
+        match &one.finding {
+            Finding::Grow { size_gb, used, slow_ms, fits: true, .. } => {
+                let reason = match (slow_ms, used) {
+                    (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
+                    _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
+                };
+                steps.enlarge(&files[*at], *size_gb, &reason);
+            }
+            Finding::Add { added, size_gb, elsewhere: None, .. } => steps.add(&files[*at], files, *added, *size_gb),
+            _ => {}
+        }
     }
     // What has no room at all is left out already.
     steps.text(free_gb, None)

@@ -1,12 +1,14 @@
 //! What disks did that databases are to move from, and which files on Managed Instance would carry it.
 
 use plimsoll_plan::activity::BUSY_MS;
+use plimsoll_plan::layout::Rules;
+use plimsoll_plan::rules::more::more;
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Demand, Step, Storage};
 
 use super::advised::has;
 use super::plots_files::over_time;
-use crate::model::format::{listed, quantity, whole};
+use crate::model::format::{count, listed, quantity, whole};
 use crate::model::{Part, Rank, Report, Table, Tone, number, text};
 
 /// Disks that are named in the answer; the table has all.
@@ -95,9 +97,19 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
             quantity(size_gb, "GB"),
             has(step).unwrap_or_default()
         ),
-        None => format!(
-            "{did}: no single file is known to carry that with {spare} to spare, so it takes several, or Business Critical."
-        ),
+        None => {
+            let rules = Rules { headroom_percent, ..Rules::default() };
+            let rates = [&disk.iops, &disk.mb_per_s].map(|demand| demand.highest().unwrap_or(0.0));
+            let several = more(rates, 0.0, 0, None, (storage, &rules)).map_or_else(
+                || "more than eight".to_owned(),
+                |more| {
+                    format!("several, at least {} of {}", count(more.added, "data file"), quantity(more.size_gb, "GB"))
+                },
+            );
+            format!(
+                "{did}: no single file is known to carry that with {spare} to spare, so it takes {several}, or Business Critical."
+            )
+        }
     }
 }
 

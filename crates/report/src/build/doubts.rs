@@ -26,6 +26,18 @@ pub fn nothing_to_gain(plan: &Plan<'_>) -> Option<String> {
     })
 }
 
+/// That nobody said what files do, so none can be named that is held back.
+pub fn nothing_seen(files: &[DatabaseFile]) -> Option<String> {
+    let is_unseen = |file: &DatabaseFile| {
+        file.iops.is_none() && file.mb_per_s.is_none() && file.read_ms.is_none() && file.write_ms.is_none()
+    };
+    files.iter().all(is_unseen).then(|| {
+        "Which file is held back is not known, as the list does not say what files do: columns iops and mb_per_s say it, those at the \
+         busiest time, and read_ms and write_ms."
+            .to_owned()
+    })
+}
+
 /// Why a larger file may bring more all the same.
 fn doubts(plan: &Plan<'_>) -> Vec<String> {
     let named = |is_so: &dyn Fn(usize) -> bool| {
@@ -38,7 +50,7 @@ fn doubts(plan: &Plan<'_>) -> Vec<String> {
         file.iops.is_none() || file.mb_per_s.is_none() || !has_limits
     });
     let counted = named(&|at| is_contradiction(plan, at));
-    let governed = named(&|at| log_of_database(plan, &plan.files[at]).is_some_and(|percent| percent <= MOST_PERCENT));
+    let governed = named(&|at| log_of_database(plan, &plan.files[at]).is_some_and(|percent| percent < ALL_PERCENT));
     let percent = |at: usize| used(&plan.files[at], &plan.limits.files[at]).map(|(percent, _)| percent);
     let near = named(&|at| percent(at).is_some_and(|percent| percent * (1.0 + SPARE_PERCENT / 100.0) > 100.0));
     let slow = named(&|at| {
@@ -61,6 +73,9 @@ const SPARE_PERCENT: f64 = 25.0;
 
 /// A log that does more than this of what one may grow by was read, in percent.
 pub const MOST_PERCENT: f64 = 110.0;
+
+/// From here on a log does all that any size lets it, in percent.
+pub const ALL_PERCENT: f64 = 99.0;
 
 /// How much a log does of the most that one of a database may grow by, in percent, where it comes near the least or is above: which size has
 /// how much was not published.

@@ -1,6 +1,6 @@
 //! What is to be known of a plan of files, beside what makes it doubtful.
 
-use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use plimsoll_plan::rules::used;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Storage};
 
@@ -39,8 +39,9 @@ pub fn all(plan: &Plan<'_>) -> Vec<String> {
 fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
     let bounded = |one: &Activity| one.iops.bounded() + one.mb_per_s.bounded() > 0;
     let is_at_limit = |at: usize| {
-        plan.activity.get(at).is_some_and(bounded)
-            || used(&plan.files[at], &plan.limits.files[at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT)
+        let percent = used(&plan.files[at], &plan.limits.files[at]).map_or(0.0, |(percent, _)| percent);
+        // Far above it, other limits hold.
+        percent < ABOVE_PERCENT && (percent >= AT_LIMIT_PERCENT || plan.activity.get(at).is_some_and(bounded))
     };
     let names: Vec<String> =
         (0..plan.files.len()).filter(|at| is_at_limit(*at)).map(|at| plan.files[at].label()).collect();
@@ -59,7 +60,11 @@ fn log_of_database(plan: &Plan<'_>) -> Option<String> {
     let near = |file: &DatabaseFile| {
         let of_high = doubts::log_of_database(plan, file)?;
         let seen = quantity(file.mb_per_s?, "MB/s");
-        let what = if of_high > doubts::MOST_PERCENT { "of which part was read" } else { "and may stand at it" };
+        let what = match of_high {
+            of_high if of_high > doubts::MOST_PERCENT => "of which part was read",
+            doubts::ALL_PERCENT.. => "all that any size has",
+            _ => "and may stand at it",
+        };
         Some(format!("{} did {seen}, {what}", file.label()))
     };
     let names: Vec<String> = plan.files.iter().filter_map(near).collect();

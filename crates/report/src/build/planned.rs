@@ -37,15 +37,19 @@ pub fn report(plan: &Plan<'_>) -> Report {
     for (place, sentence) in at_limit.into_iter().chain([fits]).enumerate() {
         answer.say(if place == 0 { Tone::Headline } else { Tone::Plain }, sentence);
     }
+    answer.say(Tone::Plain, doubts::nothing_seen(files));
     // The headline says the first.
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
     }
     let grown = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).count();
     let (first, rest) = split(advised);
+    let is_smaller = |one: &&Advice| matches!(one.finding, Finding::Shrink { .. });
+    let (smaller, first): (Vec<&Advice>, Vec<&Advice>) = first.into_iter().partition(is_smaller);
     for one in first {
         answer.say(Tone::Plain, advice(one, files));
     }
+    answer.say(Tone::Plain, advised::smaller(&smaller, files));
     if grown > MOST_GROWN {
         answer.say(
             Tone::Plain,
@@ -126,7 +130,10 @@ fn split(advised: &[Advice]) -> (Vec<&Advice>, Vec<&Advice>) {
     let (mut first, mut rest, mut grown) = (Vec::new(), Vec::new(), 0);
     for one in advised {
         grown += usize::from(is_grown(one) && !one.is_alternative);
-        if !one.is_alternative && first.len() < MOST_ADVICE && !(is_grown(one) && grown > MOST_GROWN) {
+        // All that can be smaller are one sentence.
+        let is_smaller = matches!(one.finding, Finding::Shrink { .. });
+        let has_place = is_smaller || (first.len() < MOST_ADVICE && !(is_grown(one) && grown > MOST_GROWN));
+        if !one.is_alternative && has_place {
             first.push(one);
         } else if one.is_alternative || !is_grown(one) {
             rest.push(one);
@@ -274,9 +281,9 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
             quantity(*most_gb, "GB")
         ),
         Broken::Size { file, most_gb } => format!(
-            "{} has {} GB, and a {} file may have {}.",
+            "the file {} has {}, and a {} file may have {}.",
             files[*file].label(),
-            files[*file].size_gb,
+            quantity(files[*file].size_gb, "GB"),
             files[*file].kind.name(),
             quantity(*most_gb, "GB")
         ),

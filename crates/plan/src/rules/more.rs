@@ -1,0 +1,100 @@
+//! Further data files where no size of one has enough: how many, of which size, and what they bring.
+
+use super::case::{Case, used};
+use super::held::most_times;
+use super::sizes::databases;
+use crate::advice::{Advice, Finding, of};
+use crate::choice::WORTH;
+use crate::file::{DatabaseFile, FileKind};
+use crate::gain::brings;
+use crate::layout::{ROOM_PART, Rules};
+use crate::storage::{Step, Storage};
+
+/// Data files over which rows are spread, beside those that are there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct More {
+    /// How many.
+    pub added: usize,
+    /// The size of each, in GB.
+    pub size_gb: f64,
+    /// What each has.
+    pub step: Step,
+}
+
+/// The least space, or nearly so in fewer files, with which `now` files carry these IOPS and MB/s with room to spare, where their rows take so many GB, and
+/// the smallest of them has `smallest`. `None` where as many as a layout may have do not. With no file yet, those that carry it from the beginning.
+pub fn more(
+    [iops, mb_per_s]: [f64; 2],
+    content_gb: f64,
+    now: usize,
+    smallest: Option<&Step>,
+    (storage, rules): (&Storage<'_>, &Rules),
+) -> Option<More> {
+    let tried = |(all, step): (usize, &Step)| {
+        let part_gb = (content_gb * (1.0 + ROOM_PART) / all as f64).ceil();
+        let size_gb = storage.begins_gb(step).max(part_gb).max(1.0);
+        let step = storage.step(size_gb)?;
+        // The smallest of them stands at its limits first.
+        let least = |of: fn(&Step) -> Option<f64>| {
+            let there = smallest.map_or(Some(f64::INFINITY), of)?;
+            Some(of(step)?.min(there))
+        };
+        let busiest = rules.imbalance / all as f64;
+        let carries = |rate: f64, limit: f64| busiest * rate * (1.0 + rules.headroom_percent / 100.0) <= limit;
+        let is_enough = carries(iops, least(|step| step.iops)?) && carries(mb_per_s, least(|step| step.mb_per_s)?);
+        is_enough.then(|| More { added: all - now, size_gb, step: step.clone() })
+    };
+    let most = now.max(rules.most_files as usize);
+    let all = (now + 1..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
+    let all: Vec<More> = all.filter_map(tried).collect();
+    let gb = |one: &More| one.added as f64 * one.size_gb;
+    let least_gb = all.iter().map(gb).reduce(f64::min)?;
+    // Of nearly the same space fewer files are better.
+    let near = all.into_iter().filter(|one| gb(one) <= WORTH * least_gb);
+    near.min_by(|a, b| a.added.cmp(&b.added).then(gb(a).total_cmp(&gb(b))))
+}
+
+/// Where no size of data files has enough, further ones of their filegroup do, one answer for all of it.
+pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
+    for places in databases(case.files) {
+        let is_own = |one: &Advice| {
+            matches!(one.finding, Finding::Elsewhere { .. }) && one.files.iter().all(|at| places.contains(at))
+        };
+        let Some(first) = grown.iter().position(is_own) else { continue };
+        let at_limit: Vec<usize> = grown.iter().filter(|one| is_own(one)).flat_map(|one| one.files.clone()).collect();
+        if let Some(advice) = added(&at_limit, &places, case) {
+            grown[first] = advice;
+            grown.retain(|one| !is_own(one));
+        }
+    }
+}
+
+/// What is to be added to data files of which these stand at a limit.
+fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Advice> {
+    let first = *at_limit.first()?;
+    let (used_percent, of_limit) = used(&case.files[first], &case.limits.files[first])?;
+    let own = || places.iter().map(|at| &case.files[*at]);
+    let sum = |of: fn(&DatabaseFile) -> f64| own().map(of).sum::<f64>();
+    let rates = [sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0))];
+    let content_gb = sum(|file| file.used_gb.unwrap_or(file.size_gb));
+    let steps = places.iter().filter_map(|at| case.limits.files[*at].step.as_ref());
+    let smallest = steps.min_by(|a, b| a.blob_gb.total_cmp(&b.blob_gb))?;
+    let rules = Rules::default();
+    let more = more(rates, content_gb, places.len(), Some(smallest), (case.storage, &rules))?;
+    let all = places.len() + more.added;
+    // All of them as one file: what it does, and what it could do.
+    let longest = |of: fn(&DatabaseFile) -> Option<f64>| own().filter_map(of).reduce(f64::max);
+    let together = DatabaseFile {
+        iops: Some(rates[0]).filter(|rate| *rate > 0.0),
+        mb_per_s: Some(rates[1]).filter(|rate| *rate > 0.0),
+        read_ms: longest(|file| file.read_ms),
+        write_ms: longest(|file| file.write_ms),
+        ..DatabaseFile::new("", "", FileKind::Data, content_gb)
+    };
+    let limit = |of: fn(&Step) -> Option<f64>| Some(of(&more.step)?.min(of(smallest)?) * all as f64 / rules.imbalance);
+    let step = Step { iops: limit(|step| step.iops), mb_per_s: limit(|step| step.mb_per_s), ..more.step.clone() };
+    let brings = brings(&together, of_limit, &step, case.least_ms(), most_times(first, case));
+    let More { added, size_gb, step } = more;
+    let finding = Finding::Add { used_percent, of: of_limit, added, all, size_gb, step, brings, elsewhere: None };
+    of("more-files", at_limit.to_vec(), finding)
+}
