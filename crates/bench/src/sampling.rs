@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::Database;
-use plimsoll_measurement::{Ceiling, FileDelta, Moment, Repetition, Samples, SamplingCost};
+use plimsoll_measurement::{Ceiling, FileDelta, Moment, Repetition, Samples, SamplingCost, units};
 use plimsoll_telemetry::{Recording, Sources, recording::Recorded, sources, views};
 
 /// The looks of a run.
@@ -19,12 +19,19 @@ pub struct Sampling {
     is_remote: bool,
     /// What figures are held against, by all that is known so far.
     pub ceilings: Vec<Ceiling>,
+    /// How large the data are.
+    data: Option<Ceiling>,
 }
 
 impl Sampling {
     /// Looks, unless `is_off`.
     pub fn new(is_off: bool) -> Self {
         Self { is_off, ..Self::default() }
+    }
+
+    /// The tables of the run, which all requests are to, have so many bytes.
+    pub fn set_data(&mut self, bytes: u64) {
+        self.data = Ceiling::new("data", bytes as f64 / units::MB as f64, "size of the run's tables");
     }
 
     /// A step begins to measure. One that begins again has measured nothing before. Gives what a reader should know.
@@ -35,9 +42,13 @@ impl Sampling {
         }
         let (sources, warnings) = sources(database, clock);
         let own = database.ceilings();
+        // An engine that says how large its data are knows better.
+        let is_known = own.iter().any(|ceiling| ceiling.resource == "data");
+        let data = self.data.clone().filter(|_| !is_known);
         // A modelled CPU has no part of the machine's.
         let is_modelled = own.iter().any(|ceiling| ceiling.resource == "cpu") && database.description().embedded;
         self.add_ceilings(own);
+        self.add_ceilings(data.into_iter().collect());
         if !Sources::is_empty(&sources) {
             let recording = Recording::start(clock, sources);
             self.add_ceilings(recording.file_ceilings());

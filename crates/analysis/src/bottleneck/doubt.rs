@@ -5,10 +5,7 @@ use super::means::Means;
 use super::model::{FULL_CPU, Model, parallel};
 use super::neighbours;
 use super::outside;
-use super::rules::{
-    BETWEEN, Change, DOUBT_PERCENT, MEMORY_DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN,
-    WAITS,
-};
+use super::rules::{BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
 
 /// What is missing for a verdict.
@@ -57,10 +54,7 @@ const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing 
 pub(super) fn certain(model: &Model<'_>, found: &[Found], named: usize) -> (usize, Option<String>) {
     let is_open = |other: &Found| {
         let by_chance = || looks_leave_open(model, other, true).is_some() || has_few_looks(model, other);
-        // The share of pages that are found says little of those that more memory would find, where the size of the data is not known.
-        let is_guessed = other.rule.change == Change::Memory && !model.knows_data();
-        let doubt = if is_guessed { MEMORY_DOUBT_PERCENT } else { SECOND_DOUBT_PERCENT };
-        is_within(doubt, other) || by_chance() || delayed(model, Some(other)).is_some()
+        is_within(SECOND_DOUBT_PERCENT, other) || by_chance() || delayed(model, Some(other)).is_some()
     };
     let Some(open) = found[..named].iter().skip(1).position(is_open).map(|place| place + 1) else {
         return (named, None);
@@ -68,6 +62,15 @@ pub(super) fn certain(model: &Model<'_>, found: &[Found], named: usize) -> (usiz
     let Found { lift, gain_percent, .. } = &found[open];
     let told = format!("it is open whether {lift} would help as well: by the model, by about {gain_percent:.1} %");
     (open, Some(told))
+}
+
+/// What may help as well, as far as what is known can say.
+pub(super) fn guess(found: &[Found]) -> Option<String> {
+    let one = found.iter().find(|one| one.is_guessed && one.gain_percent >= NAMED_PERCENT)?;
+    Some(format!(
+        "it is open whether {} would help: how large the data are that it holds a part of is not known",
+        one.lift
+    ))
 }
 
 fn is_within((low, high): (f64, f64), found: &Found) -> bool {

@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::{Ceiling, Gain};
 
-use super::rules::{CPU, FASTER_CORES, Rule, Station};
+use super::rules::{BETWEEN, CPU, FASTER_CORES, Rule};
 use crate::maximum::Maximum;
 
 /// What is known of a stretch of time beside its samples.
@@ -39,6 +39,8 @@ pub struct Found {
     pub waiting: Option<f64>,
     /// How much higher the rate would be with what the rule changes, in percent.
     pub gain_percent: f64,
+    /// Whether that rests on what is not known, so that it is no promise.
+    pub is_guessed: bool,
 }
 
 /// The use of a ceiling.
@@ -109,9 +111,10 @@ impl Judged {
     /// What each limit would bring, the highest first.
     pub fn gains(&self) -> Vec<Gain> {
         let is_in_locks = |found: &&Found| {
-            self.in_locks && matches!(found.rule.station(), Some(Station::Cpu | Station::Data | Station::Log))
+            let is_of_holders = found.rule.station().is_some() || found.rule.limit == BETWEEN;
+            self.in_locks && is_of_holders
         };
-        let of_limits = self.found.iter().filter(|found| !is_in_locks(found));
+        let of_limits = self.found.iter().filter(|found| !found.is_guessed && !is_in_locks(found));
         let of_limits = of_limits.map(|found| (found.rule.limit, found.lift, found.gain_percent));
         let of_cores = self.faster_cores.map(|gain| (CPU, FASTER_CORES, gain));
         let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| is_shown(*gain)).collect();

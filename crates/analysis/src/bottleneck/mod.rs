@@ -55,6 +55,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     };
     let mut found: Vec<Found> = RULES.iter().filter_map(|rule| model.found(rule)).collect();
     found.sort_by(|a, b| b.gain_percent.total_cmp(&a.gain_percent));
+    found.sort_by_key(|one| one.is_guessed);
     // Whoever does all that is asked has no limit yet.
     let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
     // What brings much less than the first is not what one would change.
@@ -72,7 +73,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let named = if all_done || asleep.is_some() {
         0
     } else {
-        found.iter().take_while(|found| found.gain_percent >= least).count()
+        found.iter().take_while(|found| !found.is_guessed && found.gain_percent >= least).count()
     };
     if all_done {
         // More of anything would bring nothing: no more is asked for.
@@ -92,7 +93,10 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let mut judged =
         Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, asleep, in_locks, faster_cores };
     judged.evidence = match judged.abstained {
-        None => words::evidence(&model, &judged, all_done).into_iter().chain(open).collect(),
+        None => {
+            let guess = doubt::guess(&judged.found).filter(|_| !all_done);
+            words::evidence(&model, &judged, all_done).into_iter().chain(open).chain(guess).collect()
+        }
         Some(_) => words::known(&model, &judged.found),
     };
     judged

@@ -1,5 +1,7 @@
 //! The network of queues that was fitted to a stretch of time, and what each rule's change would bring in it.
 
+mod memory;
+
 use plimsoll_measurement::Ceiling;
 
 use super::judged::{Found, Load, Used};
@@ -8,8 +10,8 @@ use super::neighbours;
 use super::network::Network;
 use super::outside;
 use super::rules::{
-    BETWEEN, Change, Counts, DEVICES, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, OTHERS_LET_GO, RULES,
-    Rule, Station, TABLE_LOCKS, Use,
+    BETWEEN, Change, Counts, DEVICES, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, NOBODY_LOCKS_TABLES,
+    OTHERS_LET_GO, RULES, Rule, Station, TABLE_LOCKS, TABLES, Use,
 };
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
@@ -69,11 +71,23 @@ impl<'a> Model<'a> {
             let hidden = neighbours::hidden(self.means, self.ceilings, self.load).min(all);
             return Some(if all > 0.0 { waiting * (1.0 - hidden / all) } else { waiting });
         }
+        if rule.station() == Some(Station::Client) {
+            return Some(waiting * self.part_at_client());
+        }
         if rule.station() != Some(Station::Cpu) {
             return Some(waiting);
         }
         let at_work = self.means.column("server_cpu").unwrap_or(0.0).min(self.load.sessions);
         (waiting >= at_work.max(EXPLAINED * self.computing())).then_some(waiting)
+    }
+
+    /// Which part of the sessions that are seen to wait for the client do; the others wait for a CPU.
+    pub fn part_at_client(&self) -> f64 {
+        let seen = self.means.column("waiting_for_client").filter(|seen| *seen > 0.0);
+        let hidden = neighbours::hidden_from_client(self.means, self.ceilings, self.load);
+        // No more than our client was seen to need, where that was measured: the rest is on the network, or without a CPU.
+        let most = self.load.client.map_or(f64::INFINITY, |part| part * self.load.sessions);
+        seen.map_or(1.0, |seen| (seen - hidden).min(most) / seen)
     }
 
     /// In how many of the intervals in which its use is known a limit was used by [`NEARLY_FULL`] or more.
@@ -185,11 +199,12 @@ impl<'a> Model<'a> {
         let (used, waiting) = (self.used(rule), self.waiting(rule));
         if rule.station() == Some(Station::Cpu) && self.cores_are_full() {
             let gain_percent = self.with_faster_cores()?;
-            return Some(Found { rule, lift: FASTER_CORES, used, waiting, gain_percent });
+            return Some(Found { rule, lift: FASTER_CORES, used, waiting, gain_percent, is_guessed: false });
         }
         let gain_percent = self.gain(rule, used.as_ref(), waiting)?;
         let lift = if rule.limit == LOCK_LIMIT { self.locks().map_or(rule.lift, |(_, lift)| lift) } else { rule.lift };
-        Some(Found { rule, lift, used, waiting, gain_percent })
+        let is_guessed = self.is_guessed(rule);
+        Some(Found { rule, lift, used, waiting, gain_percent, is_guessed })
     }
 
     /// The kind of locks for which most sessions wait, and what would free them. `None` where the engine does not say which locks they are.
@@ -200,8 +215,12 @@ impl<'a> Model<'a> {
             waits.iter().filter(|(name, _)| is_one(name)).map(|(_, sessions)| sessions).sum()
         };
         let most = LOCKS.iter().max_by(|a, b| of(a).total_cmp(&of(b))).filter(|locks| of(locks) > 0.0)?;
-        let others = self.blocked().is_some_and(|(blocked, waiting)| blocked >= waiting / 2.0);
-        Some((most.words, if others { OTHERS_LET_GO } else { most.lift }))
+        let lift = match self.blocked() {
+            Some((blocked, waiting)) if blocked >= waiting / 2.0 => OTHERS_LET_GO,
+            None if most.words == TABLES => NOBODY_LOCKS_TABLES,
+            _ => most.lift,
+        };
+        Some((most.words, lift))
     }
 
     /// Sessions that wait for locks of others' sessions, of those that wait for locks.
@@ -385,38 +404,6 @@ impl<'a> Model<'a> {
         demands[station as usize] *= 1.0 - less;
         Some(self.network.gain_percent(demands, self.network.elsewhere - less * (each - queued).max(0.0)))
     }
-
-    /// Whether it is known how large the data are.
-    pub fn knows_data(&self) -> bool {
-        ceiling(self.ceilings, "data").is_some()
-    }
-
-    /// More memory: a part of the reads is not made.
-    fn with_memory(&self, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
-        let (misses, lookups) = (self.means.column("cache_misses")?, self.means.column("cache_lookups")?);
-        if used.is_some_and(|used| used.part < FULL) || misses <= 0.0 || lookups <= misses {
-            return None;
-        }
-        let size = |resource| ceiling(self.ceilings, resource).map(|ceiling| ceiling.value);
-        // Of data of a known size that part is in memory, at least; else by what was found of what was looked for. The size is that of
-        // the beginning: who finds too little in memory that should hold all of it has made more since.
-        let hits = match size("memory").zip(size("data")).filter(|(memory, data)| memory < data) {
-            Some((memory, data)) => memory / data,
-            None => 1.0 - misses / (lookups - ABOVE * self.rate * self.means.moving).max(misses),
-        };
-        // Of equally likely pages so many more are there with more memory.
-        let saved = ((MORE - 1.0) * hits / (1.0 - hits).max(0.01)).min(1.0);
-        let mut demands = self.network.demands.clone();
-        let column = |metric| self.means.column(metric).unwrap_or(0.0);
-        let (reads, writes) = (column("data_reads"), column("data_writes"));
-        let of_reads = if writes > 0.0 { reads / (reads + writes) } else { 1.0 };
-        demands[Station::Data as usize] *= 1.0 - saved * of_reads;
-        // What a read takes beside the device's limits: its latency.
-        let limited = self.network.time_at(Station::Data as usize);
-        let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - limited).max(0.0));
-        let each = each.min(self.network.elsewhere);
-        Some(self.network.gain_percent(demands, self.network.elsewhere - saved * each))
-    }
 }
 
 /// The highest use of a station by any of its limits.
@@ -493,7 +480,3 @@ pub(super) const FULL_CPU: f64 = 0.9;
 const USED_TO_THE_FULL: f64 = 0.98;
 /// A cost less 20 % is this part of what it was, seen the other way round.
 const MORE_COST: f64 = 1.0 / 0.8;
-/// Memory that is used from this part on is full.
-const FULL: f64 = 0.95;
-/// Pages that a request looks up on the way to those that may be missing: what is above them in their tree is always there.
-const ABOVE: f64 = 2.0;

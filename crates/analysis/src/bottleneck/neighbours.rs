@@ -49,7 +49,18 @@ pub(super) fn runnable(means: &Means<'_>) -> Option<f64> {
 /// meanwhile, is shown as a wait until its thread gets a CPU. They are those by which waits, work and threads without a CPU are more than
 /// the sessions.
 pub(super) fn hidden(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> f64 {
-    let seen = INSIDE.iter().filter_map(|column| means.column(column)).sum::<f64>();
+    among(0.0, means, ceilings, load)
+}
+
+/// The same of sessions that are seen to wait for the client: MySQL and MariaDB call a thread so from its answer on until its next state, and
+/// it is the client that gets its CPU then.
+pub(super) fn hidden_from_client(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> f64 {
+    let waiting = means.column("waiting_for_client").unwrap_or(0.0);
+    among(waiting, means, ceilings, load).min(waiting)
+}
+
+fn among(others: f64, means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> f64 {
+    let seen = others + INSIDE.iter().filter_map(|column| means.column(column)).sum::<f64>();
     let runnable = queued(means, ceilings).map_or(0.0, |queued| queued + means.column("server_cpu").unwrap_or(0.0));
     (seen + runnable - load.sessions).max(0.0).min(runnable)
 }

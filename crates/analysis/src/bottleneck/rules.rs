@@ -159,7 +159,7 @@ pub const TABLE_LOCKS: &str = "waiting_for_table_lock";
 pub const WRITES: &str = "waiting_for_data_write";
 
 /// Sessions that wait for the device of the data.
-const DATA_WAITS: [&str; 2] = ["waiting_for_data_read", WRITES];
+pub const DATA_WAITS: [&str; 2] = ["waiting_for_data_read", WRITES];
 
 /// Sessions that wait for the log.
 pub const LOG_WAITS: [&str; 2] = ["waiting_for_log_write", "waiting_for_log_governor"];
@@ -225,18 +225,13 @@ pub const RULES: [Rule; 13] = [
         waits: &DATA_WAITS,
         latency: &READS,
         last_resort: true,
-        ..rule("data_io", "data I/O", "data I/O that takes a fifth less time", Change::Faster(Station::Data))
+        ..rule("data_io", "data I/O", "data I/O that is 20 % faster", Change::Faster(Station::Data))
     },
     Rule {
         waits: &LOG_WAITS,
         latency: &LOG_WRITES,
         last_resort: true,
-        ..rule(
-            "log_write",
-            "writes of the log",
-            "writes of the log that take a fifth less time",
-            Change::Faster(Station::Log),
-        )
+        ..rule("log_write", "writes of the log", "writes of the log that are 20 % faster", Change::Faster(Station::Log))
     },
     Rule {
         uses: &[percent(&["memory_percent"])],
@@ -298,6 +293,9 @@ pub struct Locks {
     pub lift: &'static str,
 }
 
+/// Locks of which not every engine says who has them.
+pub(super) const TABLES: &str = "locks of whole tables";
+
 /// Kinds of locks by PostgreSQL's waits and by the states of MySQL and MariaDB. Row locks have no state there: the sampler names them.
 pub const LOCKS: [Locks; 6] = [
     Locks {
@@ -306,8 +304,8 @@ pub const LOCKS: [Locks; 6] = [
         lift: "the same locks spread over 100 times as many rows",
     },
     Locks {
-        waits: &["Lock/relation", "Waiting for table", "Table lock", "System lock"],
-        words: "locks of whole tables",
+        waits: &["Lock/relation", "Waiting for table", "Table lock"],
+        words: TABLES,
         lift: "statements that lock no whole table",
     },
     Locks {
@@ -338,6 +336,9 @@ pub const MEANINGS: [(&str, &str); 2] = [
     (PIPE_WAIT, "room in a pipe, such as that of the server's log"),
 ];
 
+/// What is changed where the server does not say who locks tables.
+pub(super) const NOBODY_LOCKS_TABLES: &str = "no locks of whole tables, whoever takes them";
+
 /// What is changed where the locks are held by others.
 pub(super) const OTHERS_LET_GO: &str = "other sessions that do not hold the locks";
 
@@ -354,8 +355,6 @@ pub const NAMED_PERCENT: f64 = 3.3;
 pub const DOUBT_PERCENT: (f64, f64) = (2.5, 4.0);
 /// The same of anything else.
 pub const SECOND_DOUBT_PERCENT: (f64, f64) = (2.9, 3.8);
-/// The same of memory beside data of a size that is not known.
-pub const MEMORY_DOUBT_PERCENT: (f64, f64) = (2.9, 10.0);
 
 /// Waits for something that others do meanwhile, of which nobody knows what they wait for themselves. Where they take this part of the
 /// sessions' time or more there is not enough evidence.

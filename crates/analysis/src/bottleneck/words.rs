@@ -2,12 +2,19 @@
 
 use super::judged::{Found, Judged, Load, Used, is_shown};
 use super::model::Model;
-use super::neighbours;
 use super::rules::{
-    BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule, Station, WRITES,
+    BETWEEN, CPU, Change, DATA_WAITS, FASTER_CORES, LOCK_LIMIT, LOG_WAITS, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule,
+    Station, TABLE_LOCKS, TABLES, WRITES,
 };
+use super::{neighbours, outside};
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{format_significant, tenths};
+
+/// States of MySQL's and MariaDB's threads that wait for the client, or for a CPU behind it.
+const CLIENT_STATES: [&str; 3] = ["Writing to net", "Sending to client", "Reading from net"];
+
+/// Part of the sessions that may hold a lock from which on it is what holders wait for.
+const MOST_HOLDERS: f64 = 0.5;
 
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
@@ -67,7 +74,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     // What is not named comes behind what is.
     sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
     if judged.in_locks {
-        sentences.push("what a session does while it holds such a lock keeps all others waiting".to_owned());
+        sentences.push(holders(model));
     }
     if *named == 0 && !all_done && judged.asleep.is_none() {
         sentences.push(format!(
@@ -164,16 +171,23 @@ fn whose(model: &Model<'_>) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// What sessions waited for by the server's own names, the longest first.
+/// What sessions waited for by the server's own names, the longest first. Some looks count sessions of others as well.
 fn by_name(model: &Model<'_>) -> Option<String> {
     let mut waits = model.means.each_of("waiting");
+    for (name, sessions) in &mut waits {
+        if CLIENT_STATES.contains(&&**name) {
+            *sessions *= model.part_at_client();
+        }
+    }
     waits.retain(|(_, sessions)| *sessions >= LEAST_WAITING);
     waits.sort_by(|a, b| b.1.total_cmp(&a.1));
     let meaning = |name: &str| MEANINGS.iter().find(|(known, _)| *known == name).map(|(_, words)| format!(", {words}"));
     let told: Vec<String> = waits
         .iter()
         .take(MOST_NAMES)
-        .map(|(name, sessions)| format!("{name}{} ({})", meaning(name).unwrap_or_default(), number(*sessions)))
+        .map(|(name, sessions)| {
+            format!("{name}{} ({})", meaning(name).unwrap_or_default(), number(sessions.min(model.load.sessions)))
+        })
         .collect();
     (!told.is_empty()).then(|| {
         format!(
@@ -215,7 +229,9 @@ fn gain(model: &Model<'_>, one: &Found) -> String {
     let range = range.map_or(String::new(), |(low, high)| {
         format!(" ({} to {} % within the chance of {} looks)", tenths(low), tenths(high), model.means.looks())
     });
-    format!("by the model, {} would raise the rate by about {about} %{range}", one.lift)
+    // What sessions come to behind the lock is not seen while they wait for it.
+    let open = if one.rule.limit == LOCK_LIMIT { ", or by more or less by what they would wait for next" } else { "" };
+    format!("by the model, {} would raise the rate by about {about} %{range}{open}", one.lift)
 }
 
 /// A range of gains is told from this part of its middle on.
@@ -319,7 +335,37 @@ fn locks(model: &Model<'_>, one: &Found) -> Option<String> {
             format!(", which sessions of others held in {} % of the cases", number(100.0 * blocked / waiting))
         }
     });
-    Some(format!("they waited for {kind}{}", holders.unwrap_or_default()))
+    let unknown = || if kind == TABLES { ", and this server does not say who held them" } else { "" }.to_owned();
+    Some(format!("they waited for {kind}{}", holders.unwrap_or_else(unknown)))
+}
+
+/// What sessions that hold locks wait for meanwhile. Who waits for no lock may hold one; most of those are seen to wait for the same.
+fn holders(model: &Model<'_>) -> String {
+    let column = |name: &str| model.means.column(name).unwrap_or(0.0);
+    let free = model.load.sessions - column("waiting_for_lock") - column(TABLE_LOCKS);
+    let of = |columns: &[&str]| columns.iter().map(|name| column(name)).sum::<f64>();
+    let waits = [(&LOG_WAITS[..], "the log to be written"), (&DATA_WAITS[..], "data to be read or written")];
+    let most =
+        waits.into_iter().find(|(columns, _)| of(columns) >= MOST_HOLDERS * free && of(columns) >= LEAST_WAITING);
+    let between = outside::sessions(model.means, model.load, model.rate).filter(|some| *some >= MOST_HOLDERS * free);
+    if let Some(between) = between.filter(|_| most.is_none()) {
+        return format!(
+            "of {} sessions that waited for no lock, and so may hold one, {} had a request between client and server: what makes that faster \
+             helps all who wait for them",
+            number(free),
+            number(between)
+        );
+    }
+    most.map_or_else(
+        || "what a session does while it holds such a lock keeps all others waiting".to_owned(),
+        |(columns, what)| {
+            format!(
+                "of {} sessions that waited for no lock, and so may hold one, {} waited for {what}: what makes that faster helps all who wait for them",
+                number(free),
+                number(of(columns))
+            )
+        },
+    )
 }
 
 /// What sessions do that wait for a limit.

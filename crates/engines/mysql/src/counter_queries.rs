@@ -99,8 +99,9 @@ impl Follow {
 }
 
 /// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
-/// doesn't tell: for pages, for row locks, or for nothing.
-const STATES: [(&str, Counter); 18] = [
+/// doesn't tell: for pages, for row locks, or for nothing. `System lock` is one of those: it stands until the storage engine sets another
+/// state, whatever it does meanwhile.
+const STATES: [(&str, Counter); 17] = [
     ("User sleep", Counter::SessionsAsleep),
     ("User lock", Counter::SessionsWaitingForTableLocks),
     ("Commit", Counter::SessionsWritingLog),
@@ -113,7 +114,6 @@ const STATES: [(&str, Counter); 18] = [
     ("Writing to net", Counter::SessionsWaitingForClients),
     ("Sending to client", Counter::SessionsWaitingForClients),
     ("Reading from net", Counter::SessionsWaitingForClients),
-    ("System lock", Counter::SessionsWaitingForTableLocks),
     ("Table lock", Counter::SessionsWaitingForTableLocks),
     ("Locked", Counter::SessionsWaitingForTableLocks),
     ("Waiting for table", Counter::SessionsWaitingForTableLocks),

@@ -4,8 +4,8 @@
 use plimsoll_measurement::SampleColumn;
 
 use super::pieces::column;
-use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, Limit};
-use crate::host::Snapshot;
+use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, Limit, Limited, Scope};
+use crate::host::{DeviceNumber, IoKind, Snapshot};
 use crate::look::Look;
 use crate::placed::{self, DISK, Devices};
 
@@ -17,6 +17,28 @@ pub const SERVER: &str = "server";
 const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 type Of<T> = (&'static str, &'static str, fn(&T) -> Option<f64>);
+
+/// What a control group may limit of a device.
+const LIMITED: [(&str, IoKind, f64); 4] = [
+    ("reads", IoKind::Reads, 1.0),
+    ("writes", IoKind::Writes, 1.0),
+    ("read_rate", IoKind::ReadBytes, PER_MB),
+    ("write_rate", IoKind::WriteBytes, PER_MB),
+];
+
+/// What the server's control group did at a device, where it has a limit of that: it is what the limit counts. The tightest counts where
+/// several do.
+fn of_group(host: &HostDelta, device: DeviceNumber, metric: &str) -> Option<f64> {
+    let (_, kind, unit) = LIMITED.iter().find(|(name, ..)| *name == metric)?;
+    let server = host.groups.iter().find(|group| group.name == SERVER)?;
+    let is_it = |one: &&Limit| {
+        let at = matches!(&one.scope, Scope::CgroupDevice(_, of) if *of == device);
+        at && one.limited == Limited::Io(*kind)
+    };
+    let tightest = server.limits.iter().filter(is_it).min_by(|a, b| a.value.total_cmp(&b.value))?;
+    let done = server.done.iter().filter(is_it).find(|done| done.scope == tightest.scope)?;
+    Some(done.value * unit)
+}
 
 /// What is told of a device, each behind [`DISK`] or [`LOG_DISK`].
 const OF_DISK: [Of<DiskDelta>; 8] = [
@@ -91,7 +113,15 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
         let find = |host: &HostDelta| host.disks.iter().find(|disk| disk.name == name).cloned();
         columns.extend(OF_DISK.iter().map(|(metric, unit, of)| SampleColumn {
             of: Some(name.clone()),
-            ..column(&format!("{prefix}_{metric}"), "host", unit, values(&|host| of(&find(host)?)))
+            ..column(
+                &format!("{prefix}_{metric}"),
+                "host",
+                unit,
+                values(&|host| {
+                    let disk = find(host)?;
+                    of_group(host, disk.device, metric).or_else(|| of(&disk))
+                }),
+            )
         }));
     }
     columns

@@ -2,7 +2,7 @@
 
 use super::interval::{both, grown, grown_seconds};
 use super::limit::{Limit, Limited, Scope};
-use crate::host::{Cgroup, GroupSnapshot};
+use crate::host::{Cgroup, GroupSnapshot, IoGroup, IoLimit};
 
 /// A group of processes. Between other processes of the same name, as after a restart of the server, there is a gap in everything.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -15,6 +15,9 @@ pub struct GroupDelta {
     pub waiting_threads: Option<f64>,
     /// Its limits, which all that share them have together.
     pub limits: Vec<Limit>,
+    /// What each group with limits of I/O did at their devices in a second, as the limits count it: others at the device, as a file system's
+    /// journal, are not held by them.
+    pub done: Vec<Limit>,
     /// For each CPU quota the periods in which it was used up, in percent of those in which somebody was ready to run; `None`
     /// also if there were none.
     pub throttled_percent: Vec<Option<f64>>,
@@ -51,8 +54,27 @@ fn group(before: &GroupSnapshot, after: &GroupSnapshot) -> GroupDelta {
         waiting_threads: processes
             .and_then(|(seconds, old, new)| Some(grown_seconds(old.waited_seconds, new.waited_seconds)? / seconds)),
         limits: affinity.into_iter().chain(limits(&after.cgroup)).collect(),
+        done: done(&before.cgroup, &after.cgroup),
         throttled_percent: throttled_percent(&before.cgroup, &after.cgroup),
     }
+}
+
+fn done(before: &Cgroup, after: &Cgroup) -> Vec<Limit> {
+    let Some((seconds, olds, news)) = both(&before.io, &after.io) else { return Vec::new() };
+    let of_group = |new: &IoGroup| -> Vec<Limit> {
+        let Some(old) = olds.iter().find(|old| old.path == new.path) else { return Vec::new() };
+        let is_limited =
+            |one: &&IoLimit| new.limits.iter().any(|limit| (limit.device, limit.kind) == (one.device, one.kind));
+        let rate = |one: &IoLimit| {
+            // What was never done before has no line.
+            let same = old.done.iter().find(|same| (same.device, same.kind) == (one.device, one.kind));
+            let value = grown(same.map_or(0, |same| same.value), one.value)? / seconds;
+            let scope = Scope::CgroupDevice(new.path.clone(), one.device);
+            Some(Limit { limited: Limited::Io(one.kind), scope, value })
+        };
+        new.done.iter().filter(is_limited).filter_map(rate).collect()
+    };
+    news.iter().flat_map(of_group).collect()
 }
 
 fn limits(cgroup: &Cgroup) -> impl Iterator<Item = Limit> {

@@ -70,6 +70,10 @@ fn group(second: u64, pid: u32, used: f64) -> GroupSnapshot {
             IoLimit { device: SDA, kind: IoKind::Writes, value: 100 },
             IoLimit { device: DeviceNumber { major: 9, minor: 9 }, kind: IoKind::Reads, value: 7 },
         ],
+        done: vec![
+            IoLimit { device: SDA, kind: IoKind::Writes, value: (used * 40.0) as u64 },
+            IoLimit { device: SDA, kind: IoKind::Reads, value: (used * 400.0) as u64 },
+        ],
     };
     GroupSnapshot {
         name: "server".to_owned(),
@@ -118,6 +122,14 @@ fn rates_are_over_the_time_between() {
     near(eth.received_bytes_per_second, 1000.0);
     near(eth.sent_bytes_per_second, 2000.0);
     near(delta.io_stall_percent, 25.0);
+}
+
+#[test]
+fn a_group_does_at_a_device_what_its_limit_counts() {
+    let delta = HostDelta::between(&snapshot(10), &snapshot(14));
+    let done: Vec<_> = delta.groups[0].done.iter().map(|done| (done.limited, done.value)).collect();
+    // The device did more, and what is not limited is not told.
+    assert_eq!(done, [(Limited::Io(IoKind::Writes), 10.0)]);
 }
 
 #[test]

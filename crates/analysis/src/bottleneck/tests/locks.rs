@@ -67,6 +67,20 @@ fn no_more_sessions_wait_than_there_are() {
 }
 
 #[test]
+fn what_holders_wait_for_is_told() {
+    let of = |log: f64| {
+        let columns = [("waiting_for_lock", 7.0), ("waiting_for_log_write", log), ("cpu", 0.2)];
+        judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY).evidence.join("; ")
+    };
+    assert!(
+        of(0.9).contains("of 1 sessions that waited for no lock, and so may hold one, 0.9 waited for the log"),
+        "{}",
+        of(0.9)
+    );
+    assert!(of(0.1).contains("what a session does while it holds such a lock keeps all others waiting"), "{}", of(0.1));
+}
+
+#[test]
 fn nobody_is_said_to_hold_a_table_that_an_engine_does_not_tell_of() {
     let of = |blocked: f64| {
         let columns = [
@@ -84,6 +98,10 @@ fn nobody_is_said_to_hold_a_table_that_an_engine_does_not_tell_of() {
     let told = |judged: &Judged, sentence: &str| judged.evidence.iter().any(|told| told == sentence);
     let unknown = of(0.0);
     assert_eq!(unknown.limits(), Some(vec!["locks"]));
-    assert!(told(&unknown, "they waited for locks of whole tables"), "{:?}", unknown.evidence);
+    assert!(
+        told(&unknown, "they waited for locks of whole tables, and this server does not say who held them"),
+        "{:?}",
+        unknown.evidence
+    );
     assert!(told(&of(6.0), "they waited for locks of whole tables, which sessions of others held"));
 }

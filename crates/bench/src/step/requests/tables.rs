@@ -1,6 +1,6 @@
 //! The tables that requests on rows work on: loaded anew for every repetition, warm or cold.
 
-use plimsoll_engine::{Error, ErrorKind, Result, Session, Table};
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, TableSize};
 
 use crate::dataset::DatasetSpec;
 use crate::generate::Family;
@@ -128,6 +128,14 @@ fn load(
         targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
     }
     session.checkpoint()?;
+    // How much of it more memory would hold follows from its size. An engine in the program itself says that of its file.
+    if !target.database.description().embedded {
+        let sizes = targets.iter().map(|target| session.table_size(&target.table));
+        let sizes: Option<Vec<TableSize>> = sizes.collect::<Result<_>>()?;
+        if let Some(sizes) = sizes {
+            keep.sampling.set_data(sizes.into_iter().map(TableSize::bytes).sum());
+        }
+    }
     Ok(targets)
 }
 

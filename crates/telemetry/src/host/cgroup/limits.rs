@@ -32,14 +32,14 @@ pub enum IoKind {
     Writes,
 }
 
-/// A limit of I/O at a device.
+/// So much of I/O at a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoLimit {
     /// The device.
     pub device: DeviceNumber,
     /// What is meant.
     pub kind: IoKind,
-    /// How much in a second.
+    /// How much.
     pub value: u64,
 }
 
@@ -50,6 +50,8 @@ pub struct IoGroup {
     pub path: String,
     /// Limits for a second.
     pub limits: Vec<IoLimit>,
+    /// What the group has done at devices since it was made, as its limits count it: the value is a sum.
+    pub done: Vec<IoLimit>,
 }
 
 /// The texts of a group's files, by name.
@@ -104,7 +106,7 @@ pub fn cpu_one(path: &str, texts: Texts) -> CpuGroup {
     }
 }
 
-pub const IO_TWO: &[&str] = &["io.max"];
+pub const IO_TWO: &[&str] = &["io.max", "io.stat"];
 
 pub fn io_two(path: &str, texts: Texts) -> IoGroup {
     const LIMITS: [(&str, IoKind); 4] = [
@@ -113,7 +115,14 @@ pub fn io_two(path: &str, texts: Texts) -> IoGroup {
         ("riops", IoKind::Reads),
         ("wiops", IoKind::Writes),
     ];
-    IoGroup { path: path.to_owned(), limits: keyed(texts.get("io.max").unwrap_or_default(), &LIMITS) }
+    const DONE: [(&str, IoKind); 4] = [
+        ("rbytes", IoKind::ReadBytes),
+        ("wbytes", IoKind::WriteBytes),
+        ("rios", IoKind::Reads),
+        ("wios", IoKind::Writes),
+    ];
+    let text = |file: &str| texts.get(file).unwrap_or_default();
+    IoGroup { path: path.to_owned(), limits: keyed(text("io.max"), &LIMITS), done: keyed(text("io.stat"), &DONE) }
 }
 
 /// Lines like `8:0 rbps=max wbps=1048576`. Some kernels put a device without figures in front of another on the same line.
@@ -139,6 +148,8 @@ pub const IO_ONE: &[&str] = &[
     "blkio.throttle.write_bps_device",
     "blkio.throttle.read_iops_device",
     "blkio.throttle.write_iops_device",
+    "blkio.throttle.io_service_bytes",
+    "blkio.throttle.io_serviced",
 ];
 
 pub fn io_one(path: &str, texts: Texts) -> IoGroup {
@@ -147,7 +158,27 @@ pub fn io_one(path: &str, texts: Texts) -> IoGroup {
     IoGroup {
         path: path.to_owned(),
         limits: IO_ONE.iter().zip(KINDS).flat_map(|(file, kind)| lines(text(file), kind)).collect(),
+        done: [
+            done(text("blkio.throttle.io_service_bytes"), [IoKind::ReadBytes, IoKind::WriteBytes]),
+            done(text("blkio.throttle.io_serviced"), [IoKind::Reads, IoKind::Writes]),
+        ]
+        .concat(),
     }
+}
+
+/// Lines like `8:0 Read 123` and `8:0 Write 4`, among others.
+fn done(text: &str, [read, write]: [IoKind; 2]) -> Vec<IoLimit> {
+    let one = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let device = DeviceNumber::parse(fields.next()?)?;
+        let kind = match fields.next()? {
+            "Read" => read,
+            "Write" => write,
+            _ => return None,
+        };
+        Some(IoLimit { device, kind, value: fields.next()?.parse().ok()? })
+    };
+    text.lines().filter_map(one).collect()
 }
 
 /// Lines like `8:0 1048576`.

@@ -44,7 +44,10 @@ fn cpu_of_version_1() {
 fn io_of_version_2() {
     // The device that limits nothing stood in front of the next one in some kernels of 5.x.
     let max = "7:0 8:0 rbps=2097152 wbps=max riops=max wiops=120\n254:0 rbps=max wbps=max riops=5 wiops=max\n";
-    let group = read(io_two, &[("io.max", max)]);
+    let stat = "8:0 rbytes=4096 wbytes=0 rios=1 wios=17 dbytes=0 dios=0\n";
+    let group = read(io_two, &[("io.max", max), ("io.stat", stat)]);
+    let done = |kind, value| IoLimit { device: SDA, kind, value };
+    assert_eq!(group.done.iter().find(|one| one.kind == IoKind::Writes), Some(&done(IoKind::Writes, 17)));
     let limit = |kind, value| IoLimit { device: SDA, kind, value };
     assert_eq!(group.limits[..2], [limit(IoKind::ReadBytes, 2_097_152), limit(IoKind::Writes, 120)]);
     assert_eq!(group.limits.len(), 3);
@@ -56,11 +59,15 @@ fn io_of_version_1() {
         ("blkio.throttle.read_bps_device", "8:0 2097152\n"),
         ("blkio.throttle.write_bps_device", ""),
         ("blkio.throttle.write_iops_device", "8:0 120\n7:1 5\n"),
+        ("blkio.throttle.io_serviced", "8:0 Read 3\n8:0 Write 17\n8:0 Sync 20\n8:0 Total 20\nTotal 20\n"),
+        ("blkio.throttle.io_service_bytes", "8:0 Read 8192\n8:0 Write 4096\n8:0 Total 12288\n"),
     ];
     let group = read(io_one, &files);
     assert_eq!(group.limits[0], IoLimit { device: SDA, kind: IoKind::ReadBytes, value: 2_097_152 });
     assert_eq!(group.limits[1], IoLimit { device: SDA, kind: IoKind::Writes, value: 120 });
     assert_eq!(group.limits.len(), 3);
+    let done: Vec<_> = group.done.iter().map(|one| (one.kind, one.value)).collect();
+    assert_eq!(done, [(IoKind::ReadBytes, 8192), (IoKind::WriteBytes, 4096), (IoKind::Reads, 3), (IoKind::Writes, 17)]);
 }
 
 proptest! {
