@@ -108,7 +108,7 @@ impl About {
     /// Adds what is known of a later time.
     pub fn add(&mut self, more: &Self) {
         self.end_us = self.end_us.max(more.end_us);
-        self.slots += more.slots;
+        self.slots = self.slots.saturating_add(more.slots);
         self.events.extend(&more.events);
         // Nothing was read before the first slot.
         self.evictions = match (self.evictions, more.evictions) {
@@ -119,7 +119,7 @@ impl About {
         self.own_us = self.own_us.saturating_add(more.own_us);
         self.sampled = match (self.sampled, more.sampled) {
             (Some(all), Some(more)) => Some(Sampled {
-                samples: all.samples + more.samples,
+                samples: all.samples.saturating_add(more.samples),
                 us: all.us.saturating_add(more.us),
                 most_sessions: all.most_sessions.max(more.most_sessions),
                 session_limit: more.session_limit.or(all.session_limit),

@@ -53,9 +53,11 @@ struct Address {
 }
 
 impl Address {
-    /// A file, by a connection that one thread uses at a time, so that SQLite needs no locks of its own.
-    fn new(name: &Path, flags: OpenFlags) -> Self {
-        Self { name: name.to_owned(), flags: flags | OpenFlags::SQLITE_OPEN_NO_MUTEX }
+    /// A file, by a connection that one thread uses at a time, so that SQLite needs no locks of its own. SQLite takes `file:x` for a URI and
+    /// `:memory:` for none at all, and we for names: a path from the root is none of both.
+    fn new(path: &Path, flags: OpenFlags) -> Self {
+        let name = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self { name, flags: flags | OpenFlags::SQLITE_OPEN_NO_MUTEX }
     }
 
     fn connect(&self) -> rusqlite::Result<Connection> {
@@ -191,9 +193,12 @@ impl RunStore {
     /// is read too; where there is none, no process writes, and the file stays as it is.
     fn unchanging(path: &Path) -> Option<Opened> {
         let has_log = log_of(path).metadata().is_ok_and(|log| log.len() > 0);
-        let name = if has_log { path.to_owned() } else { immutable(path) };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        Opened::new(path, Address::new(&name, flags)).ok()
+        let mut address = Address::new(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        if !has_log {
+            address.name = immutable(&address.name);
+            address.flags |= OpenFlags::SQLITE_OPEN_URI;
+        }
+        Opened::new(path, address).ok()
     }
 
     fn migrate(mut self) -> Result<Self, StoreError> {
@@ -298,7 +303,8 @@ impl RunStore {
         Ok(())
     }
 
-    /// The record of a run, by its id, by a beginning of it that no other run has, or by [`LATEST`](crate::LATEST).
+    /// The record of a run, by its id, by its label (the newest), by a beginning of its id that no other run has, or by
+    /// [`LATEST`](crate::LATEST).
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`], [`StoreError::AmbiguousRun`] or [`StoreError::PrefixTooShort`] if that isn't one run.

@@ -5,25 +5,66 @@ use crate::foreign::masked;
 /// The sign in the place of a value.
 const SIGN: char = '?';
 
-/// The text with a sign in place of each text and number that stands in it, and without the secrets in use. A text that is cut off ends with the sign.
+/// Words that statements begin with which ask for rows or change them. What `=` says there is a condition.
+const QUERIES: [&str; 12] = [
+    "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "TABLE", "EXPLAIN", "REPLACE", "FETCH",
+    "DECLARE",
+];
+
+/// Behind these a statement of any other kind, such as SET or ALTER ROLE, has a value, which may look like a name.
+const BEFORE_VALUES: [&str; 3] = ["TO", "PASSWORD", "BY"];
+
+/// The text with a sign in place of each text and number that stands in it, and without the secrets in use. A text that is cut off ends with
+/// the sign, and so does one of which a setting of the server decides where its literals end.
 pub fn without_values(sql: &str) -> String {
     let mut rest = Rest { text: sql, last: None };
     let mut out = String::with_capacity(sql.len());
+    // Whether the statement at hand asks for rows or changes them; `None` before its first word.
+    let mut is_query: Option<bool> = None;
     while let Some(c) = rest.text.chars().next() {
         match c {
             '\'' => {
                 let has_escapes = rest.last.is_some_and(|last| matches!(last, 'e' | 'E')) && is_prefix(&out);
-                rest.skip_quoted(has_escapes);
+                let is_clear = rest.skip_quoted(has_escapes);
                 // The letter before the quote says how it is written, and belongs to it.
                 if is_prefix(&out) {
                     out.pop();
                 }
                 out.push(SIGN);
+                if !is_clear {
+                    break;
+                }
+            }
+            ';' => {
+                is_query = None;
+                out.push_str(rest.take(1));
+            }
+            '=' if is_query != Some(true) => {
+                out.push_str("= ?");
+                break;
+            }
+            c if c.is_alphabetic() && !rest.is_in_word() => {
+                let word = rest.take(rest.text.find(|c| !is_of_word(c)).unwrap_or(rest.text.len()));
+                out.push_str(word);
+                let word = word.to_ascii_uppercase();
+                if is_query == Some(false) && BEFORE_VALUES.contains(&word.as_str()) {
+                    out.push_str(" ?");
+                    break;
+                }
+                is_query = is_query.or_else(|| Some(QUERIES.contains(&word.as_str())));
             }
             '"' | '`' => out.push_str(rest.take_quoted(c)),
             '$' if !rest.is_in_word() && rest.skip_dollars() => out.push(SIGN),
             '-' if rest.text.starts_with("--") => out.push_str(rest.take_to("\n")),
-            '/' if rest.text.starts_with("/*") => out.push_str(rest.take_to("*/")),
+            '/' if rest.text.starts_with("/*") => {
+                let comment = rest.take_to("*/");
+                // Servers differ in where a comment within a comment ends.
+                if comment[2..].contains("/*") {
+                    out.push(SIGN);
+                    break;
+                }
+                out.push_str(comment);
+            }
             c if c.is_ascii_digit() && !rest.is_in_word() => {
                 let is_of_number = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
                 let end = rest.text.find(|c| !is_of_number(c)).unwrap_or(rest.text.len());
@@ -66,21 +107,24 @@ impl<'t> Rest<'t> {
         self.last.is_some_and(is_of_word)
     }
 
-    /// A text in quotes; a doubled quote is one of it.
-    fn skip_quoted(&mut self, has_escapes: bool) {
+    /// A text in quotes; a doubled quote is one of it. False if a setting decides where it ends (`standard_conforming_strings`): nothing
+    /// behind it is sure to be none of it.
+    fn skip_quoted(&mut self, has_escapes: bool) -> bool {
         let mut chars = self.text.char_indices().skip(1).peekable();
         while let Some((at, c)) = chars.next() {
             match c {
                 '\\' if has_escapes => drop(chars.next()),
+                '\\' if chars.peek().is_some_and(|(_, next)| *next == '\'') => return false,
                 '\'' if chars.peek().is_some_and(|(_, next)| *next == '\'') => drop(chars.next()),
                 '\'' => {
                     self.take(at + 1);
-                    return;
+                    return true;
                 }
                 _ => {}
             }
         }
         self.take(self.text.len());
+        true
     }
 
     /// A name in quotes.
@@ -122,8 +166,21 @@ mod tests {
                 "SELECT a1, \"b'2\" FROM t2 WHERE k = $1 AND x > 5.5e3",
                 "SELECT a1, \"b'2\" FROM t2 WHERE k = $1 AND x > ?",
             ),
-            ("ALTER ROLE ann PASSWORD 'it''s'; SELECT 1", "ALTER ROLE ann PASSWORD ?; SELECT ?"),
-            ("SELECT E'a\\'b' || 'c\\' || B'01'", "SELECT ? || ? || ?"),
+            ("SELECT 'it''s'; SELECT 1 WHERE a = b", "SELECT ?; SELECT ? WHERE a = b"),
+            ("ALTER ROLE ann PASSWORD 'it''s'; SELECT 1", "ALTER ROLE ann PASSWORD ?"),
+            // Where a backslash counts these end elsewhere.
+            ("ALTER ROLE ann VALID UNTIL 'a\\'secret'", "ALTER ROLE ann VALID UNTIL ?"),
+            ("SELECT 'a\\', secret, 'b'", "SELECT ?"),
+            ("SELECT /* /* */ ' */ 'secret'", "SELECT ?"),
+            // Values that are written as names.
+            ("SET app.word = secret", "SET app.word = ?"),
+            ("SET app.password = secret", "SET app.password ?"),
+            ("select 1; set local app.word to \"secret\"", "select ?; set local app.word to ?"),
+            ("/* x */ ALTER ROLE ann SET app.token TO secret", "/* x */ ALTER ROLE ann SET app.token TO ?"),
+            ("CREATE USER ann IDENTIFIED BY secret", "CREATE USER ann IDENTIFIED BY ?"),
+            ("UPDATE t SET password = other, to_whom = 5", "UPDATE t SET password = other, to_whom = ?"),
+            ("CREATE INDEX i ON t (a, b)", "CREATE INDEX i ON t (a, b)"),
+            ("SELECT E'a\\'b' || 'c' || B'01'", "SELECT ? || ? || ?"),
             ("DO $$ BEGIN x := 'y'; END $$ LANGUAGE sql", "DO ? LANGUAGE sql"),
             ("DO $tag$ secret $$ $tag$", "DO ?"),
             ("CREATE USER x PASSWORD 'secr", "CREATE USER x PASSWORD ?"),

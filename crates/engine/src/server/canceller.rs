@@ -28,14 +28,15 @@ pub struct Canceller {
     is_asking: AtomicBool,
     works: AtomicBool,
     unheard: AtomicBool,
+    has_asked: AtomicBool,
 }
 
 impl Canceller {
     /// Of the session on the line of this breaker, which is one of these.
     pub fn new(breaker: Breaker, lines: &Arc<Lines>, ask: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
-        let (is_asking, works, unheard) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+        let [is_asking, works, unheard, has_asked] = std::array::from_fn(|_| AtomicBool::new(false));
         let lines = Arc::clone(lines);
-        Self { ask: Box::new(ask), breaker, lines, gate: Mutex::new(()), is_asking, works, unheard }
+        Self { ask: Box::new(ask), breaker, lines, gate: Mutex::new(()), is_asking, works, unheard, has_asked }
     }
 
     /// A statement is about to begin. One that is being cancelled has ended; that its cancelling has too is waited for here.
@@ -55,6 +56,11 @@ impl Canceller {
         self.lines.answered();
     }
 
+    /// Whether a statement of this session was ever cancelled from here: if not, it was the server or somebody there.
+    pub fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::SeqCst)
+    }
+
     /// No answer comes any more.
     #[inline]
     pub fn lose(&self) {
@@ -67,6 +73,7 @@ impl Cancel for Canceller {
     fn cancel(&self) {
         let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_asking.store(true, Ordering::SeqCst);
+        self.has_asked.store(true, Ordering::SeqCst);
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
         if !self.unheard.load(Ordering::SeqCst)
             && self.works.load(Ordering::SeqCst)

@@ -154,7 +154,7 @@ impl<L: Line> Link<L> {
     pub fn fail<S>(&mut self, failed: Failed<S>, address: &str, answered: impl FnOnce(&S) -> Error) -> Error {
         let error = match failed {
             Failed::Receiver(error) | Failed::Ours(error) => return error,
-            Failed::Server(server_error) => answered(&server_error),
+            Failed::Server(server_error) => self.cancelled_there(answered(&server_error)),
             Failed::Wire(error) => lost(address, &sentence(&error.to_string())),
         };
         if error.kind == ErrorKind::Lost {
@@ -162,6 +162,15 @@ impl<L: Line> Link<L> {
             self.canceller.lose();
         }
         error
+    }
+
+    /// What was cancelled without being asked for from here is an error like any other, and no interruption of ours.
+    fn cancelled_there(&self, error: Error) -> Error {
+        if error.kind != ErrorKind::Cancelled || self.canceller.has_asked() {
+            return error;
+        }
+        let hint = "the server cancelled it, by a time-out of its own (statement_timeout, max_execution_time), or somebody there did";
+        Error { kind: ErrorKind::Statement, ..error }.hint(hint)
     }
 }
 

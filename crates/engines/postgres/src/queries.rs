@@ -14,12 +14,13 @@ use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
 };
 use postgres_protocol::message::backend::DATA_ROW_TAG;
+use postgres_protocol::message::frontend;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::connect::Connector;
-use super::connection::{Connection, Outcome, Texts, bind_texts};
+use super::connection::{Connection, Outcome, Texts};
 use super::error::statement as fault;
-use super::statements::{filled_for, sql};
+use super::statements::{QUOTING, filled_for, sql};
 use super::workspace;
 
 const NAME: &str = "plimsoll watch";
@@ -36,12 +37,10 @@ const MOST_ROWS: usize = 500_000;
 /// From this part of the room on it is nearly full.
 const NEARLY_FULL_PERCENT: usize = 90;
 
-/// The places of the prepared questions.
-const STAMPS: usize = 0;
-const ROWS: usize = 1;
-const OWN: usize = 2;
-const SESSIONS: usize = 3;
-const FUNCTIONS: usize = 4;
+/// SQLSTATE of bytes that are no text in an encoding.
+const NO_TEXT: &str = "22021";
+/// SQLSTATEs of a check that fails, and of what is not there any more: a table, a schema, a function.
+const GONE: [&str; 4] = ["22012", "42P01", "3F000", "42883"];
 
 /// The extension as it was found.
 pub(super) struct Extension {
@@ -138,6 +137,8 @@ pub(super) struct StatementSampler {
     found: Option<(usize, Evictions)>,
     /// Whether some of them were hidden from us then.
     hidden: bool,
+    /// Whether a text is none that the server can give.
+    has_foreign_text: bool,
 }
 
 impl StatementSampler {
@@ -146,8 +147,17 @@ impl StatementSampler {
         let extension = Extension::find(&mut connection, version)?;
         let identity = connector.cluster.clone().unwrap_or_else(|| connector.errors.address.clone());
         let (connector, own) = (Arc::clone(connector), BTreeSet::new());
-        let mut sampler =
-            Self { connector, version, extension, identity, connection: None, own, found: None, hidden: false };
+        let mut sampler = Self {
+            connector,
+            version,
+            extension,
+            identity,
+            connection: None,
+            own,
+            found: None,
+            hidden: false,
+            has_foreign_text: false,
+        };
         sampler.prepare(connection)?;
         Ok(sampler)
     }
@@ -160,32 +170,22 @@ impl StatementSampler {
         filled_for(name, self.version, &words)
     }
 
-    /// Prepares the questions, and asks each of them once: so the server knows all of ours by the time that they are looked for.
+    /// Prepares the question about sessions, and asks all of them once: so the server knows all of ours by the time that they are looked for.
     fn prepare(&mut self, mut connection: Connection) -> Result<()> {
-        let questions = [
-            "stamps of statements",
-            "counters of statements",
-            "own statements",
-            "sessions at work",
-            "functions are those of the extension",
-        ]
-        .map(|name| self.text(name));
+        let sessions = self.text("sessions at work");
         // Whatever is called changes nothing.
         let before = format!("{}; {}", workspace::staying(), sql("no writes"));
-        let prepared = connection.prepare_questions(&before, questions.iter().map(String::as_str))?;
+        let prepared = connection.prepare_questions(&before, std::iter::once(sessions.as_str()))?;
         prepared.into_iter().try_for_each(|answer| answer.map(drop))?;
         self.connection = Some(connection);
         self.texts(&[])?;
-        self.ask(STAMPS)?;
+        self.edge()?;
         self.rows()?;
-        self.ask(SESSIONS)?;
-        self.functions()?;
-        self.ask(OWN)?;
-        for row in self.ask(OWN)? {
-            if let Some(item) = item_of(&row, 0) {
-                self.own.insert(item);
-            }
-        }
+        self.ask_of_sessions()?;
+        let own = self.text("own statements");
+        self.of_texts(&own)?;
+        let found = self.of_texts(&own)?;
+        self.own.extend(found.iter().filter_map(|row| item_of(row, 0)));
         Ok(())
     }
 
@@ -207,37 +207,32 @@ impl StatementSampler {
         answer
     }
 
-    fn ask(&mut self, number: usize) -> Result<Vec<Texts>> {
-        let answers = self.connected()?.ask(number..number + 1);
+    fn ask_of_sessions(&mut self) -> Result<Vec<Texts>> {
+        let answers = self.connected()?.ask(0..1);
         let answer = answers.and_then(|mut answers| answers.pop().unwrap_or_else(|| Ok(Vec::new())));
         self.checked(answer)
     }
 
-    /// An error if what we would call is not the extension's any more. The next reading looks for it anew.
-    fn functions(&mut self) -> Result<()> {
-        if self.ask(FUNCTIONS)?.first().is_some_and(|row| row.is_true(0)) {
-            return Ok(());
-        }
-        self.connection = None;
-        let message = "the extension pg_stat_statements was dropped or moved while it was watched";
-        Err(Error::new(ErrorKind::ToolMissing, message)
-            .hint("its owner runs CREATE EXTENSION pg_stat_statements in this database"))
-    }
-
-    /// Rows one by one, as there may be many. False if some are hidden from us.
-    fn rows(&mut self) -> Result<(Vec<Row>, bool)> {
-        let connection = self.connected()?;
-        let (mut rows, mut is_complete, mut count) = (Vec::new(), true, 0_usize);
-        let put = connection.put(|out| bind_texts(&format!("q{ROWS}"), &[], out));
+    /// Asks what calls functions of the extension, as one text and so one transaction: a lock on its view keeps it from being dropped or
+    /// moved meanwhile, and the text breaks off before the question if what this would call is not the extension's.
+    fn guarded_each(&mut self, question: &str, mut each: impl FnMut(&Texts)) -> Result<()> {
+        let mut connection = self.connection.take().ok_or_else(|| self.connector.errors.lost("it was given up"))?;
+        let view = format!("{}.pg_stat_statements", QUOTING.name(&self.extension.schema));
+        let check = self.text("functions are those of the extension");
+        let text = format!(
+            "LOCK /* plimsoll watch */ TABLE {view} IN ACCESS SHARE MODE; \
+             SELECT /* plimsoll watch */ 1 / c.they::int4 FROM ({check}) c (they); {question}"
+        );
+        let mut is_checked = false;
+        let put = connection.put(|out| Ok(frontend::query(&text, out)?));
         let read = put.and_then(|()| {
             connection.within(PATIENCE, |own| {
                 own.exchange(|tag, message| {
                     if tag == DATA_ROW_TAG {
-                        count += 1;
                         let row = Texts::of(message)?;
-                        match row_of(&row) {
-                            Some(row) if count <= MOST_ROWS => rows.push(row),
-                            _ => is_complete = false,
+                        // The first row is that of the check.
+                        if std::mem::replace(&mut is_checked, true) {
+                            each(&row);
                         }
                     }
                     Outcome::Ok(())
@@ -245,11 +240,54 @@ impl StatementSampler {
             })
         });
         let answer = read.map_err(|failed| connection.fail(failed));
-        self.checked(answer).map(|()| (rows, is_complete))
+        self.connection = Some(connection);
+        self.checked(answer).map_err(|error| {
+            if !error.code.as_deref().is_some_and(|code| GONE.contains(&code)) {
+                return error;
+            }
+            // The next reading looks for it anew.
+            self.connection = None;
+            let message = "the extension pg_stat_statements was dropped or moved while it was watched";
+            Error::new(ErrorKind::ToolMissing, message)
+                .hint("its owner runs CREATE EXTENSION pg_stat_statements in this database")
+        })
+    }
+
+    /// The same of texts. The server gives none of them where one is of a database with another encoding and is none in this one's: then there
+    /// are no texts, and that is said.
+    fn of_texts(&mut self, question: &str) -> Result<Vec<Texts>> {
+        match self.guarded(question) {
+            Err(error) if error.code.as_deref() == Some(NO_TEXT) => {
+                self.has_foreign_text = true;
+                Ok(Vec::new())
+            }
+            answer => answer,
+        }
+    }
+
+    fn guarded(&mut self, question: &str) -> Result<Vec<Texts>> {
+        let mut rows = Vec::new();
+        self.guarded_each(question, |row| rows.push(row.clone()))?;
+        Ok(rows)
+    }
+
+    /// Rows one by one, as there may be many. False if some are hidden from us.
+    fn rows(&mut self) -> Result<(Vec<Row>, bool)> {
+        let (mut rows, mut is_complete, mut count) = (Vec::new(), true, 0_usize);
+        let question = self.text("counters of statements");
+        self.guarded_each(&question, |row| {
+            count += 1;
+            match row_of(row) {
+                Some(row) if count <= MOST_ROWS => rows.push(row),
+                _ => is_complete = false,
+            }
+        })?;
+        Ok((rows, is_complete))
     }
 
     fn edge(&mut self) -> Result<Edge> {
-        let rows = self.ask(STAMPS)?;
+        let question = self.text("stamps of statements");
+        let rows = self.guarded(&question)?;
         let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
         let unreadable = || fault("the stamps of pg_stat_statements can't be read");
         let total = row.get(4).map(|us| Total { us, began_us: row.get(5) });
@@ -321,11 +359,8 @@ fn row_of(row: &Texts) -> Option<Row> {
 impl QuerySampler for StatementSampler {
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.connected()?;
-        self.functions()?;
         let start = self.edge()?;
-        self.functions()?;
         let (rows, is_complete) = self.rows()?;
-        self.functions()?;
         let end = self.edge()?;
         let own_us = self.connector.clock.now().as_nanos() / 1_000;
         self.found = Some((rows.len(), end.evictions));
@@ -342,6 +377,11 @@ impl QuerySampler for StatementSampler {
         let mut warnings = Vec::new();
         if self.hidden {
             let text = "some statements are hidden from this user, so what they cost is not known: GRANT pg_read_all_stats TO the user of the URL";
+            warnings.push(text.to_owned());
+        }
+        if self.has_foreign_text {
+            let text = "the texts of statements can't be read, and our own are counted as well: one of them was run in a database of another encoding \
+                        and is no text in this one's; pg_stat_statements_reset() empties the list";
             warnings.push(text.to_owned());
         }
         if self.extension.tracked == "none" {
@@ -372,10 +412,11 @@ impl QuerySampler for StatementSampler {
         let (databases, numbers): (Vec<String>, Vec<String>) =
             parts.map(|(database, number)| (database.to_string(), number.to_string())).unzip();
         let lists = [databases, numbers].map(|list| format!("{{{}}}", list.join(",")));
-        self.functions()?;
-        let question = self.text("texts of statements");
-        let answer = self.connected()?.rows(&question, &[&lists[0], &lists[1]]);
-        let rows = self.checked(answer)?;
+        self.connected()?;
+        // Numbers of ours stand in the text, as all of it is one.
+        let [databases, numbers] = lists.map(|list| format!("'{list}'"));
+        let question = self.text("texts of statements").replace("$1", &databases).replace("$2", &numbers);
+        let rows = self.of_texts(&question)?;
         let text_of = |row: &Texts| {
             // The server leaves values where it makes no plan, as in what makes a user.
             let (database, text) = (row.text(2).map(foreign::masked), row.text(3).map(without_values));
@@ -385,7 +426,7 @@ impl QuerySampler for StatementSampler {
     }
 
     fn sessions(&mut self) -> Result<Option<SessionSample>> {
-        let rows = self.ask(SESSIONS)?;
+        let rows = self.ask_of_sessions()?;
         let first = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
         let clock = first.get(0).ok_or_else(|| fault("the clock of the server can't be read"))?;
         Ok(Some(SessionSample {

@@ -619,6 +619,26 @@ fn orphans_are_ended_and_neighbours_live() {
 }
 
 #[test]
+fn a_statement_that_the_server_cancels_is_no_interruption_of_ours() {
+    let database = separate("hasty");
+    let (_lease, session) = session(&*database, "cancelled_there");
+    let asleep = sleeper(session);
+    wait_until_asleep(&workspace("cancelled_there"));
+    let cancel =
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = 'hasty' AND wait_event = 'PgSleep'";
+    server().psql(cancel).unwrap();
+    let error = asleep.join().unwrap().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Statement, "{error:?}");
+    assert!(error.hint.unwrap().contains("the server cancelled it"));
+    // A user's own time-out does not hold for the questions of ours that come first.
+    server().psql("CREATE ROLE hasty LOGIN; ALTER ROLE hasty SET statement_timeout = '20ms'").unwrap();
+    let url = server().socket_url("hasty").replace("plimsoll@", "hasty@");
+    let hasty = try_open(&url, None).unwrap();
+    assert!(hasty.free_bytes().is_none());
+    assert!(!hasty.remove(&workspace("nothing")).unwrap());
+}
+
+#[test]
 fn removing_a_place_ends_its_orphans() {
     let database = separate("removed");
     let (lease, session) = session(&*database, "removed");

@@ -320,6 +320,50 @@ fn functions_of_others_are_not_called_when_the_extension_is_gone() {
     assert_eq!(server.psql("SELECT count(*) FROM called").unwrap().trim(), "0");
 }
 
+/// A text of a database with another encoding may be none here. The counts are read all the same.
+#[test]
+fn a_text_that_is_none_here_stops_nobody() {
+    let server = server(&[]);
+    server.psql("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0").unwrap();
+    let mut client = server.client("bytes");
+    let mut child = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"SET client_encoding = 'SQL_ASCII'; SELECT 1 AS \"\xff\";\n").unwrap();
+    child.wait().unwrap();
+    let mut sampler = sampler(&server);
+    let snapshot = sampler.snapshot().unwrap();
+    assert!(!snapshot.rows.is_empty());
+    let items: Vec<Item> = snapshot.rows.iter().map(|row| row.item).collect();
+    assert_eq!(sampler.texts(&items).unwrap().len(), 0);
+    assert!(sampler.warnings().iter().any(|warning| warning.contains("another encoding")), "{:?}", sampler.warnings());
+}
+
+/// Nobody drops it between the check and the call: who does so at this moment is waited for, and found.
+#[test]
+fn functions_of_others_are_not_called_when_the_extension_goes_at_that_moment() {
+    let server = server(&[]);
+    let mut sampler = sampler(&server);
+    let mut client = server.client("postgres");
+    let mut dropping = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = dropping.stdin.take().unwrap();
+    input
+        .write_all(
+            b"CREATE TABLE called (by_whom text); BEGIN; DROP EXTENSION pg_stat_statements;
+              CREATE FUNCTION \"my stats\".pg_stat_statements_info(OUT dealloc bigint, OUT stats_reset timestamptz)
+              LANGUAGE plpgsql AS $$ BEGIN SET LOCAL transaction_read_only = off; INSERT INTO called VALUES (current_user); END $$;\n",
+        )
+        .unwrap();
+    let count = |what: &str| server.psql(&format!("SELECT count(*) FROM pg_stat_activity WHERE {what}")).unwrap();
+    while count("state = 'idle in transaction'").trim() != "1" {}
+    let reading = std::thread::spawn(move || sampler.snapshot().map(drop));
+    while count("wait_event_type = 'Lock' AND application_name = 'plimsoll watch'").trim() != "1" {}
+    input.write_all(b"COMMIT;\n").unwrap();
+    drop(input);
+    dropping.wait().unwrap();
+    let error = reading.join().unwrap().unwrap_err();
+    assert!(error.kind == ErrorKind::ToolMissing && error.message.contains("dropped or moved"), "{error}");
+    assert_eq!(server.psql("SELECT count(*) FROM called").unwrap().trim(), "0");
+}
+
 #[test]
 fn sessions_are_seen_with_what_they_wait_for_and_whom() {
     let server = server(&[]);

@@ -14,7 +14,8 @@ pub enum Picture {
     Strips(Panel),
 }
 
-/// Larger values have no place on any axis: their round neighbours may be no numbers any more.
+/// Larger values have no place on any axis, and those below one by it none on a logarithmic one: their round neighbours may be no numbers any
+/// more.
 pub const LARGEST: f64 = 1e300;
 
 impl Picture {
@@ -89,7 +90,7 @@ impl Kind {
 
     /// True if the axis has a place for the value.
     pub fn has_place(self, value: f64) -> bool {
-        value.abs() <= LARGEST && (!self.is_logarithmic() || value > 0.0)
+        value.abs() <= LARGEST && (!self.is_logarithmic() || value >= 1.0 / LARGEST)
     }
 }
 

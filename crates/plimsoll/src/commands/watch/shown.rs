@@ -76,7 +76,7 @@ pub fn metric(name: &str) -> Result<Metric, Failure> {
 fn range(options: &WatchShow, kept: &Kept) -> Result<Range<i64>, Failure> {
     let end = kept.whole.end;
     let to = options.to.as_deref().map_or(Ok(end), |text| ranges::moment(text, end))?;
-    let from = options.from.as_deref().map_or(Ok(to - HOUR_US), |text| ranges::moment(text, end))?;
+    let from = options.from.as_deref().map_or(Ok(to.saturating_sub(HOUR_US)), |text| ranges::moment(text, end))?;
     ranges::checked(from..to, "the range")
 }
 

@@ -122,12 +122,13 @@ impl Sums {
         self.unknown.extend(&more.unknown);
         more.by_query.iter().for_each(|(key, sum)| Sum::add(&mut self.by_query, *key, *sum));
         self.rest = match (self.rest, more.rest) {
-            (Some((count, all)), Some((more, sum))) => Some((count + more, all.plus(&sum))),
+            (Some((count, all)), Some((more, sum))) => Some((count.saturating_add(more), all.plus(&sum))),
             (all, more) => all.or(more),
         };
         self.about.add(&more.about);
         for (wait, us) in &more.waits {
-            *self.waits.entry(wait.clone()).or_default() += us;
+            let sum = self.waits.entry(wait.clone()).or_default();
+            *sum = sum.saturating_add(*us);
         }
     }
 
@@ -182,7 +183,7 @@ impl Sums {
     /// that wait for the log, samples say more, if there are enough.
     pub fn best_metric(&self) -> Metric {
         let is_explained = self.coverage_percent().is_some_and(|percent| percent >= EXPLAINED_PERCENT);
-        let seen = self.waits.values().sum::<u64>() / SAMPLE_US;
+        let seen = self.waits.values().fold(0, |sum: u64, us| sum.saturating_add(*us)) / SAMPLE_US;
         if !is_explained && seen >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
     }
 

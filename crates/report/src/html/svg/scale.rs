@@ -62,7 +62,7 @@ impl Scale {
             return None;
         }
         let share = match self.kind {
-            kind if kind.is_logarithmic() && value <= 0.0 => return None,
+            kind if !kind.has_place(value) => return None,
             kind if kind.is_logarithmic() => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
             _ => (value - self.low) / (self.high - self.low),
         };
@@ -186,6 +186,13 @@ mod tests {
 
     fn scale(kind: Kind, values: &[f64]) -> Scale {
         Scale::covering(kind, values.iter().copied(), (0.0, 100.0)).unwrap()
+    }
+
+    #[test]
+    fn the_smallest_numbers_have_no_place_on_a_logarithmic_axis() {
+        assert!(Scale::covering(Kind::Log, [1e-320].into_iter(), (0.0, 100.0)).is_none());
+        let wide = scale(Kind::Log, &[1e-320, 1e-299, 1e299]);
+        assert!(wide.ticks().len() <= 12 && wide.at(1e-320).is_none(), "{:?}", wide.ticks());
     }
 
     #[test]
