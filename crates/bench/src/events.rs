@@ -84,13 +84,16 @@ impl EventLog {
     /// Tells an event. One that must not be lost is kept when this returns.
     ///
     /// # Errors
-    /// If it can't be kept, or an earlier one couldn't; it is part of the record all the same.
+    /// If it can't be kept, or an earlier one couldn't; what is no point and no phase is part of the record all the same.
     pub fn tell(&mut self, kind: Kind) -> Result<()> {
         let event =
             Event { run_id: self.run_id.clone(), source: MAIN.to_owned(), sequence: self.next, at: self.now(), kind };
         self.next += 1;
-        self.fold.apply(event.clone());
         let kept = self.keep(&event);
+        // What was measured and can't be kept is not told either: the store has no less than the record.
+        if kept.is_ok() || !matches!(event.kind, Kind::Point(_) | Kind::Phase(_)) {
+            self.fold.apply(event.clone());
+        }
         if kept.is_ok() {
             for feed in &self.sinks.feeds {
                 // A follower that is slow or gone misses it.

@@ -21,7 +21,7 @@ use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own};
-use self::record::{failure, left_behind, left_here, may_stay, new_record, not_kept};
+use self::record::{failure, left_behind, left_here, may_stay, new_record, not_kept, stayed};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
 use crate::figures::of_run::{doubt_client, own_verdict, series};
@@ -302,10 +302,9 @@ impl Run<'_> {
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
             if let Err(error) = finish(measures, database.zip(workspace.as_ref()), interrupt) {
                 record.warnings.push(format!("not everything was given back at the target: {error}"));
-                if error.kind == ErrorKind::Safety && database.is_some() {
-                    record.left_behind = Some(left_behind(&error, record, plan));
-                } else {
-                    outcome = outcome.and(Err(error));
+                match stayed(&error, record, plan, database.is_some()) {
+                    None => outcome = outcome.and(Err(error)),
+                    stayed => record.left_behind = stayed,
                 }
             }
         }

@@ -96,6 +96,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         keep_data: false,
         without_samples: false,
         campaign: None,
+        label: None,
         target: target.display().to_owned(),
         ceilings: Vec::new(),
         reference: None,

@@ -53,6 +53,7 @@ fn a_run_whose_rows_are_used_up_ends_with_a_reason() {
         keep_data: false,
         without_samples: false,
         campaign: None,
+        label: None,
         target: url.to_owned(),
         ceilings: Vec::new(),
         reference: None,

@@ -52,6 +52,9 @@ pub struct RunRecord {
     /// The campaign this run belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign: Option<String>,
+    /// What its user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The parameters as they were used, after scaling.
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// The test's definition in full.

@@ -40,11 +40,15 @@ pub struct Progress {
     activity: String,
     began: Instant,
     last_line: Instant,
+    /// Of how many repetitions, which of them goes on, and when the first began.
+    repetitions: u32,
+    repetition: u32,
+    first_began: Option<Instant>,
 }
 
 impl Progress {
-    /// The progress of a run of this name.
-    pub fn new(printer: &Printer, name: String, subject: Subject) -> Self {
+    /// The progress of a run of this name, of so many repetitions.
+    pub fn new(printer: &Printer, name: String, subject: Subject, repetitions: u32) -> Self {
         let bar = (!printer.quiet && Printer::is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(
                 None,
@@ -57,7 +61,18 @@ impl Progress {
         });
         let now = Instant::now();
         let made = if subject == Subject::Volume { "operations" } else { "requests" };
-        Self { printer: printer.clone(), name, made, bar, activity: String::new(), began: now, last_line: now }
+        Self {
+            printer: printer.clone(),
+            name,
+            made,
+            bar,
+            activity: String::new(),
+            began: now,
+            last_line: now,
+            repetitions,
+            repetition: 0,
+            first_began: None,
+        }
     }
 
     /// Shows what is being done.
@@ -70,16 +85,33 @@ impl Progress {
         for event in events {
             match event.kind {
                 Kind::Activity(activity) => self.activity(activity),
-                Kind::Repetition(repetition) => {
-                    if let Some(bar) = &self.bar {
-                        bar.set_prefix(format!("{} {}", self.name, repetition.label));
-                    }
-                }
+                Kind::Repetition(repetition) => self.repetition(&repetition.label),
                 Kind::Second(second) => self.second(&second),
                 Kind::Point(measured) => self.point(&measured.repetition, &measured.point),
                 _ => {}
             }
         }
+    }
+
+    /// One more repetition goes on, where it is a new one.
+    fn repetition(&mut self, label: &str) {
+        let number = label.bytes().next().map_or(1, |letter| u32::from(letter.saturating_sub(b'a')) + 1);
+        if number == self.repetition {
+            return;
+        }
+        self.repetition = number;
+        let first_began = *self.first_began.get_or_insert_with(Instant::now);
+        let left = left_after(first_began.elapsed(), number - 1, self.repetitions);
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!("{}, {}{left}", self.name, self.which()));
+        } else if !left.is_empty() {
+            self.line(&format!("{}{left}", self.which()));
+        }
+    }
+
+    /// Which repetition goes on.
+    fn which(&self) -> String {
+        format!("repetition {} of {}", self.repetition, self.repetitions.max(self.repetition))
     }
 
     /// A plain line, at most one in ten seconds.
@@ -189,6 +221,15 @@ impl Drop for Progress {
     }
 }
 
+/// How long the repetitions that are left will take together, by those that are done.
+fn left_after(elapsed: Duration, done: u32, all: u32) -> String {
+    if done == 0 || all <= done {
+        return String::new();
+    }
+    let each = elapsed.as_secs_f64() / f64::from(done);
+    format!(", about {} left in all", units::format_seconds(each * f64::from(all - done)))
+}
+
 const SPINNER: &str = "{spinner} {prefix}  {msg}  {elapsed}";
 const LOADING: &str =
     "{spinner} {prefix}  {msg}  [{bar:24}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta} left";
@@ -286,6 +327,13 @@ mod tests {
             "2000/s, 12.5 of 120 min: 1,234 operations a second, p50 42 us, p99 2.3 s, 17 failed, 4,321 waiting, \
              2 sessions lost"
         );
+    }
+
+    #[test]
+    fn what_is_left_follows_from_what_is_done() {
+        assert_eq!(left_after(Duration::from_mins(1), 0, 3), "");
+        assert_eq!(left_after(Duration::from_mins(4), 2, 3), ", about 2 min 00 s left in all");
+        assert_eq!(left_after(Duration::from_mins(4), 3, 3), "");
     }
 
     #[test]

@@ -144,3 +144,20 @@ fn the_store_is_no_target() {
     std::fs::remove_file(other).unwrap();
     assert_eq!(scene.say(&["runs", "--json"]).json().len(), 1);
 }
+
+/// SQLite takes these for something else than files. Stores and what lies beside them by another name are none of it.
+#[test]
+fn a_store_has_the_name_that_was_given() {
+    let scene = Scene::new();
+    let foreign = scene.path("v.db");
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE letters (text)").unwrap();
+    let before = std::fs::read(&foreign).unwrap();
+    let run = ["run", "update", "--short", "--repetitions", "1", "--target", "lab:azure-sql-db/S2@v12-retest"];
+    for store in ["file:v.db", ":memory:", "file::memory:?cache=shared"] {
+        let store = ["--store", store];
+        assert_eq!(scene.say(&[&run[..], &["--set", "duration=1s"], &store].concat()).code, 0, "{store:?}");
+        assert_eq!(scene.say(&[&["runs", "--json"][..], &store].concat()).json().len(), 1, "{store:?}");
+        assert!(scene.path(store[1]).is_file(), "{store:?}");
+    }
+    assert_eq!(std::fs::read(&foreign).unwrap(), before);
+}

@@ -63,6 +63,7 @@ fn run(store: &Arc<RunStore>, (name, value): (&str, &str)) -> RunRecord {
         keep_data: false,
         without_samples: false,
         campaign: None,
+        label: None,
         target: "device:modelled".to_owned(),
         ceilings: Vec::new(),
         reference: None,

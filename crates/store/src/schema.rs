@@ -189,6 +189,8 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         note TEXT NOT NULL,
         PRIMARY KEY (watched_no, from_us, kind)
     ) STRICT, WITHOUT ROWID;",
+    // Version 6: runs have labels.
+    "ALTER TABLE run ADD COLUMN label TEXT;",
 ];
 
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;

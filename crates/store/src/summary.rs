@@ -51,6 +51,9 @@ pub struct RunSummary {
     /// The campaign this run belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub campaign: Option<String>,
+    /// What its user calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// True if the run ended by itself with all its repetitions complete.
     pub complete: bool,
     /// Class of the error that ended the run.
@@ -83,6 +86,7 @@ impl From<RunRecord> for RunSummary {
             started_at: run.started_at,
             ended_at: run.ended_at,
             campaign: run.campaign,
+            label: run.label,
             client_verdict: run.host.client.filter(|_| run.clock != "virtual").map(|client| client.verdict),
             error_kind: run.error.map(|error| error.kind),
             limit: run.verdict.limit,
@@ -102,8 +106,8 @@ pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> 
     let also = json(serde_json::to_string(&run.also))?;
     let sql =
         "INSERT OR REPLACE INTO run (run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at,
-            complete, error_kind, client_verdict, bottleneck, also, figure, basis)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+            complete, error_kind, client_verdict, bottleneck, also, figure, basis, label)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
     let row = params![
         run.run_id,
         run.test,
@@ -120,6 +124,7 @@ pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> 
         also,
         figure,
         run.basis.name(),
+        run.label,
     ];
     let written = connection.prepare_cached(sql).and_then(|mut statement| statement.execute(row));
     written.map(drop).map_err(StoreError::sqlite(path))
@@ -129,7 +134,7 @@ pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> 
 pub(crate) fn page(connection: &Connection, path: &Path, filter: &Filter) -> Result<Vec<RunSummary>, StoreError> {
     let sql =
         "SELECT run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at, complete, error_kind,
-            client_verdict, bottleneck, also, figure, basis FROM run
+            client_verdict, bottleneck, also, figure, basis, label FROM run
         WHERE (?1 IS NULL OR test = ?1) AND (?2 IS NULL OR target = ?2 OR target_fingerprint = ?2)
           AND (?3 IS NULL OR campaign = ?3) AND (?4 IS NULL OR run_id < ?4)
         ORDER BY run_id DESC LIMIT ?5";
@@ -167,6 +172,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Result<RunSummary, StoreError>> {
         target_fingerprint: row.get(3)?,
         basis: basis(row)?,
         campaign: row.get(4)?,
+        label: row.get(15)?,
         engine: row.get(5)?,
         started_at: row.get(6)?,
         ended_at: row.get(7)?,
@@ -195,7 +201,7 @@ fn exists(connection: &Connection, sql: &str, run_id: &str) -> rusqlite::Result<
     connection.prepare_cached(sql)?.exists([run_id])
 }
 
-/// The id that is meant by an id, by its beginning, or by [`LATEST`].
+/// The id that is meant by an id, by a label, by the beginning of an id, or by [`LATEST`].
 pub(crate) fn resolve(connection: &Connection, path: &Path, wanted: &str) -> Result<String, StoreError> {
     let failed = StoreError::sqlite(path);
     let newest = |prefix: &str| newest_with(connection, prefix).map_err(&failed);
@@ -208,6 +214,9 @@ pub(crate) fn resolve(connection: &Connection, path: &Path, wanted: &str) -> Res
     if exists(connection, "SELECT 1 FROM run WHERE run_id = ?1", wanted).map_err(&failed)? {
         return Ok(wanted.to_owned());
     }
+    if let Some(labelled) = newest_called(connection, wanted).map_err(&failed)? {
+        return Ok(labelled);
+    }
     if wanted.chars().count() < SHORTEST_PREFIX {
         return Err(StoreError::PrefixTooShort { wanted: wanted.to_owned() });
     }
@@ -216,6 +225,12 @@ pub(crate) fn resolve(connection: &Connection, path: &Path, wanted: &str) -> Res
         [only] => Ok(only.clone()),
         several => Err(StoreError::AmbiguousRun { wanted: wanted.to_owned(), matching: several.to_vec() }),
     }
+}
+
+/// The newest run with this label.
+fn newest_called(connection: &Connection, label: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT max(run_id) FROM run WHERE label = ?1";
+    connection.prepare_cached(sql)?.query_row([label], |row| row.get(0))
 }
 
 /// The newest runs with an id that begins like this.

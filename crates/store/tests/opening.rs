@@ -491,7 +491,7 @@ fn a_store_of_version_3_learns_what_was_measured() {
     for table in ["event", "wait", "wait_name", "sum", "slot", "query", "text", "row"] {
         connection.execute_batch(&format!("DROP TABLE watched_{table}")).unwrap();
     }
-    connection.execute_batch("DROP TABLE watched; ALTER TABLE run DROP COLUMN basis; PRAGMA user_version = 3").unwrap();
+    connection.execute_batch("DROP TABLE watched; ALTER TABLE run DROP COLUMN basis; ALTER TABLE run DROP COLUMN label; PRAGMA user_version = 3").unwrap();
     drop(connection);
     let runs = RunStore::open(&path).unwrap().summaries(&Filter::default()).unwrap();
     let known: Vec<_> = runs.iter().map(|run| (run.run_id.as_str(), run.basis)).collect();

@@ -5,5 +5,5 @@ pub mod of_run;
 pub mod series;
 
 pub use crate::step::join::joins_at_common_rungs;
-pub use of_run::{series, series_of, so_far};
+pub use of_run::{metrics_of, series, series_of, so_far};
 pub use series::{Measured, Series};

@@ -30,6 +30,8 @@ pub struct Plan<'a> {
     pub without_samples: bool,
     /// The campaign it belongs to.
     pub campaign: Option<String>,
+    /// What its user calls it.
+    pub label: Option<String>,
     /// The target's URL without secrets.
     pub target: String,
     /// Run that counts as 1 in the ladder's second block: its id and repetitions.

@@ -43,6 +43,7 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         clock: clock.kind().to_owned(),
         started_at: format!("{:.3}", clock.timestamp(clock.now())),
         campaign: plan.campaign.clone(),
+        label: plan.label.clone(),
         parameters: parameters
             .iter()
             .map(|(name, value)| (name.to_owned(), value.to_json()))
@@ -104,6 +105,15 @@ pub(super) fn left_behind(error: &Error, record: &RunRecord, plan: &Plan<'_>) ->
     }
 }
 
+/// What is said where a measure could not give everything back: of a file on this machine always, at a target where something of others is in
+/// the way. What was said before stays. `None` where it is an error like any other.
+pub(super) fn stayed(error: &Error, record: &RunRecord, plan: &Plan<'_>, is_at_database: bool) -> Option<RunFailure> {
+    if is_at_database {
+        return (error.kind == ErrorKind::Safety).then(|| left_behind(error, record, plan));
+    }
+    record.left_behind.clone().or_else(|| Some(left_here(error, record)))
+}
+
 /// What is said of a folder on this machine that could not be removed.
 pub(super) fn left_here(error: &Error, record: &RunRecord) -> RunFailure {
     RunFailure {
@@ -116,7 +126,14 @@ pub(super) fn left_here(error: &Error, record: &RunRecord) -> RunFailure {
 
 /// What is said of a place by a program that is ended before it has removed it, or knows that it did.
 pub(super) fn may_stay(place: &Workspace, target: &str, plan: &Plan<'_>) -> String {
-    format!("what the run made at the target ({}) may not be removed ({})", named(place, plan), remedy(target))
+    let changes_level =
+        plan.definition.steps.iter().any(|step| (step.consent)(&plan.parameters) == Some(Consent::Level));
+    let level = if changes_level {
+        "; the level that it asked for may stay in effect, which may cost money: look, and ask for the old one"
+    } else {
+        ""
+    };
+    format!("what the run made at the target ({}) may not be removed ({}){level}", named(place, plan), remedy(target))
 }
 
 /// A word as a shell reads it, whatever is in it.

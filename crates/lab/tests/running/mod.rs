@@ -38,6 +38,7 @@ pub fn run(
         keep_data: false,
         without_samples: false,
         campaign: None,
+        label: None,
         target: "lab:".to_owned(),
         ceilings: Vec::new(),
         reference: None,

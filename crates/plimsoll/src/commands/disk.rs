@@ -73,6 +73,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         // The engine and its machine are one here, and every operation is timed.
         without_samples: true,
         campaign: options.campaign.clone(),
+        label: run::label(options.label.as_deref())?,
         ceilings: promise.map(|promise| promise.ceilings).unwrap_or_default(),
         ..run::plan(&definition, parameters, &target, &host)
     };

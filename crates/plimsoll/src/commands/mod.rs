@@ -16,6 +16,7 @@ pub mod run;
 pub mod runs;
 pub mod self_test;
 pub mod simulate;
+pub mod thresholds;
 pub mod verdicts;
 pub mod verify;
 pub mod watch;

@@ -16,6 +16,7 @@ use plimsoll_report::terminal;
 use plimsoll_store::RunStore;
 
 use super::multiples::Loaded;
+use super::thresholds::{Outcome, Threshold};
 use crate::args::Run;
 use crate::engines::{self, Opened};
 use crate::failure::Failure;
@@ -33,6 +34,8 @@ struct Chosen {
     sets: Vec<(String, String)>,
 }
 
+const MOST_OF_A_LABEL: usize = 40;
+
 /// How long a search for the highest rate tries each.
 const SEARCH_STEP: &str = "10s";
 
@@ -40,6 +43,9 @@ const SEARCH_STEP: &str = "10s";
 pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     // Everything that can be wrong with the call is found before anything is touched.
     let chosen = choose(options)?;
+    let label = label(options.label.as_deref())?;
+    let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    thresholds.iter().try_for_each(|one| one.check(chosen.iter().map(|test| &test.definition)))?;
     let settle = units::parse_duration(&options.settle)
         .map_err(|error| Failure::usage(format!("--settle: {error}")).hint("such as --settle 5m"))?;
     let targets: Vec<Target> =
@@ -52,6 +58,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     let host = this_machine();
     let words = options.level_command.clone().zip(options.level_check.clone());
 
+    let runs = targets.len() * chosen.len();
     let mut codes = Vec::new();
     'targets: for target in &targets {
         let opened = engines::open(target, &options.access, &noted_in(&store), &interrupt, printer);
@@ -67,18 +74,28 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
                 keep_data: options.keep_data,
                 without_samples: options.looks.no_samples,
                 campaign: options.campaign.clone(),
+                label: label.clone(),
                 reference: multiples.reference.clone(),
                 anchor: multiples.anchor.as_ref(),
                 catalog_edition: multiples.catalog_edition.clone(),
                 ..common
             };
+            if runs > 1 {
+                let (number, test) = (codes.len() + 1, &test.definition.name);
+                printer.remark(&format!(
+                    "run {number} of {runs}: {test} on {}, {} repetitions",
+                    target.display(),
+                    plan.repetitions
+                ));
+            }
             let record = measure(&plan, target, &opened, &store, &interrupt, printer)?;
             present(&record, options.json, printer)?;
             let failure = record.error.as_ref().or(record.left_behind.as_ref());
-            codes.push(failure.map_or(exit::DONE, |failure| failure.exit_code));
+            codes
+                .push(failure.map_or_else(|| held_against(&thresholds, &record, printer), |failure| failure.exit_code));
             if let Some(code) = signals::exit_code(&interrupt) {
                 // Also when this run was complete: others were not begun.
-                if codes.len() < targets.len() * chosen.len() {
+                if codes.len() < runs {
                     codes.push(code);
                 }
                 break 'targets;
@@ -86,6 +103,42 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
         }
     }
     Ok(exit_code(&codes))
+}
+
+/// A label, which has to fit into tables and sentences.
+pub fn label(given: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(text) = given.map(str::trim) else { return Ok(None) };
+    let count = text.chars().count();
+    if count == 0 || count > MOST_OF_A_LABEL || text.chars().any(char::is_control) {
+        return Err(Failure::usage(format!("--label has 1 to {MOST_OF_A_LABEL} characters in one line"))
+            .hint("such as --label 'fsync off'"));
+    }
+    if text == plimsoll_store::LATEST {
+        return Err(
+            Failure::usage("--label latest: that is the last run, whatever it is called").hint("choose another name")
+        );
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// Holds a complete run against the thresholds of figures that its test has, says how it stands, and gives the code to end with.
+fn held_against(thresholds: &[Threshold], record: &RunRecord, printer: &Printer) -> u8 {
+    let definition = Definition::parse("stored definition", &record.definition.text);
+    let is_of_test = |one: &&Threshold| definition.as_ref().map_or(true, |definition| one.check([definition]).is_ok());
+    let outcomes: Vec<Outcome> = thresholds.iter().filter(is_of_test).map(|one| one.judge(record)).collect();
+    for outcome in &outcomes {
+        match outcome {
+            Outcome::Holds(said) => printer.remark(&format!("--fail-if {said}")),
+            Outcome::Fails(said) | Outcome::Unknown(said) => printer.warning(&format!("--fail-if {said}")),
+        }
+    }
+    if outcomes.iter().any(|one| matches!(one, Outcome::Fails(_))) {
+        exit::NEGATIVE
+    } else if outcomes.iter().any(|one| matches!(one, Outcome::Unknown(_))) {
+        exit::INCOMPLETE
+    } else {
+        exit::DONE
+    }
 }
 
 /// One run: of a database that could be opened, or the record of why it could not.
@@ -118,7 +171,7 @@ pub fn execute_shown(
 ) -> RunRecord {
     let (feed, events) = feed();
     let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
-    let progress = Progress::new(printer, plan.definition.name.clone(), on.subject);
+    let progress = Progress::new(printer, plan.definition.name.clone(), on.subject, plan.repetitions);
     // Without a thread for it nothing is shown, and the run goes on.
     let shown = outlet::told().ok().and_then(|(told, end)| {
         let thread = std::thread::Builder::new().name("progress".to_owned());
@@ -345,6 +398,7 @@ pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &str
         keep_data: false,
         without_samples: false,
         campaign: None,
+        label: None,
         target: target.to_owned(),
         ceilings: Vec::new(),
         reference: None,

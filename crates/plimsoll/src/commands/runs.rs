@@ -71,6 +71,7 @@ fn row(run: &RunSummary) -> plimsoll_report::RunSummary {
         test: run.test.clone(),
         basis: run.basis,
         target: run.target.clone(),
+        label: run.label.clone(),
         headline,
         limit: plimsoll_report::limit_in_a_cell(run.limit.as_deref(), &run.also),
         state: plimsoll_report::ended(run.error_kind.as_deref(), run.ended_at.is_some(), run.complete),

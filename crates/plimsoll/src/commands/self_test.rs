@@ -40,7 +40,7 @@ pub fn self_test(url: &str, options: &Doctor, settings: &Settings, printer: &Pri
     let wanted =
         Options { workspace: options.allow_workspace, build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")) };
     let tested = {
-        let mut progress = Progress::new(printer, "self-test".to_owned(), Subject::default());
+        let mut progress = Progress::new(printer, "self-test".to_owned(), Subject::default(), 1);
         test(database.as_ref(), &wanted, opened.clock.as_ref(), &interrupt, &mut |what| progress.says(what))?
     };
     if options.json {

@@ -145,7 +145,7 @@ fn replicate_all(
             });
         }
         drop(done);
-        let mut progress = Progress::new(printer, "simulate".to_owned(), Subject::Database);
+        let mut progress = Progress::new(printer, "simulate".to_owned(), Subject::Database, 1);
         let mut open: BTreeMap<usize, Vec<(usize, Replication)>> = BTreeMap::new();
         for (number, (case, at, replication)) in (1..).zip(all_done) {
             progress.says(&format!("{number} of {} replications are done", work.len()));

@@ -74,7 +74,8 @@ fn letter(at: usize) -> String {
 
 fn pair(one: &Compared<'_>, b: &str) -> Report {
     let about = |letter: &str, run: &RunRecord| {
-        format!("{letter}  {}  {}, {}", plain(&run.run_id), moment(&run.started_at), words::target(run))
+        let called = run.label.as_deref().map(|label| format!("{}, ", plain(label))).unwrap_or_default();
+        format!("{letter}  {}  {called}{}, {}", plain(&run.run_id), moment(&run.started_at), words::target(run))
     };
     let mut report = Report::new(format!("{b} against A: {}", plain(&one.baseline.test)));
     report.about = vec![about("A", one.baseline), about(b, one.candidate)];
@@ -103,7 +104,7 @@ fn pair(one: &Compared<'_>, b: &str) -> Report {
 fn answer(one: &Compared<'_>, b: &str) -> Part {
     let mut part = Part::of(Rank::Answer);
     if let Some(first) = one.figures.first() {
-        part.say(Tone::Headline, sentence(first, b));
+        part.say(Tone::Headline, sentence(first, b) + &names(one, b));
     }
     for verdict in ["better", "worse"] {
         let others = one.figures.iter().skip(1).filter(|figure| figure.verdict == verdict);
@@ -134,6 +135,16 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
         }
     }
     part
+}
+
+/// What both are called, where their users said it.
+fn names(one: &Compared<'_>, b: &str) -> String {
+    match (&one.baseline.label, &one.candidate.label) {
+        (Some(baseline), Some(candidate)) if baseline != candidate => {
+            format!(" A is {}, and {b} is {}.", plain(baseline), plain(candidate))
+        }
+        _ => String::new(),
+    }
 }
 
 fn times(ratio: f64) -> Option<String> {

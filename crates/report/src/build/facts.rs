@@ -229,6 +229,7 @@ pub fn origin(record: &RunRecord) -> Option<Table> {
         ("Started", Some(moment(&record.started_at))),
         ("Ended", record.ended_at.as_deref().map(moment)),
         ("Campaign", record.campaign.clone()),
+        ("Label", record.label.clone()),
         ("Engine", Some(engine.trim_end().to_owned())),
         ("Clock", Some(record.clock.clone())),
         ("Target fingerprint", record.target_fingerprint.clone()),

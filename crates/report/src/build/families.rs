@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::{Figure, RunRecord};
 
-use super::order::grouped;
+use super::order::{distinct, grouped};
 use super::short::shortened;
 use crate::model::format::{marked_basis, moment, plain};
 
@@ -32,8 +32,12 @@ pub fn names(family: &Family<'_>) -> Vec<String> {
     labels(&family.iter().map(|(record, _)| *record).collect::<Vec<_>>())
 }
 
-/// What tells the runs apart: the target, then the test and the start (or the run itself) where they are needed.
+/// What tells the runs apart: the labels where all have one of their own, else the target, then the test and the start (or the run itself) where they are needed.
 pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
+    let called: Vec<String> = runs.iter().filter_map(|run| run.label.as_deref().map(plain)).collect();
+    if called.len() == runs.len() && distinct(called.iter()).len() == called.len() {
+        return called;
+    }
     let tests_differ = runs.iter().any(|run| run.test != runs[0].test);
     let targets = shortened(&runs.iter().map(|run| plain(&run.target)).collect::<Vec<_>>());
     let label = |(run, target): (&&RunRecord, String)| {

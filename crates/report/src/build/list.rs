@@ -19,6 +19,8 @@ pub struct RunSummary {
     pub basis: Basis,
     /// The target's URL without secrets.
     pub target: String,
+    /// What its user calls it.
+    pub label: Option<String>,
     /// The headline figure; absent if nothing complete was measured.
     pub headline: Option<Value>,
     /// What bound it; absent without enough evidence.
@@ -35,6 +37,7 @@ impl From<&RunRecord> for RunSummary {
             test: record.test.clone(),
             basis: record.basis,
             target: record.target.clone(),
+            label: record.label.clone(),
             headline: record.result.as_ref().map(|figure| words::value(record, figure)),
             limit: words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also),
             state: words::state(record),
@@ -54,6 +57,7 @@ pub fn list(runs: &[RunSummary]) -> Option<Table> {
             (text("Run"), &|run| plain(&run.run_id).into()),
             (text("Started (UTC)").spare(20), &|run| Cell::time(&run.started_at)),
             (text("Test"), &|run| plain(&format!("{}{}", run.test, marked_basis(run.basis))).into()),
+            (text("Label"), &|run| run.label.as_deref().map(plain).into()),
             (text("Target"), &|run| plain(&run.target).into()),
             (number("Headline", ""), &|run| headline(run).into()),
             (text("Bottleneck").spare(10), &|run| run.limit.as_deref().map(plain).into()),

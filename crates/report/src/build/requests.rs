@@ -11,7 +11,7 @@ use plimsoll_measurement::{
 
 use super::order::grouped;
 use super::words::{WAS_THE_LIMIT, bound, bound_by};
-use crate::model::format::{self, plain};
+use crate::model::format::{self, plain, quantity};
 use crate::model::{Bound, Cell, Table, Value, number, scaled, text};
 
 /// What each kind of request came to over all repetitions, in order of appearance.
@@ -212,6 +212,31 @@ pub fn phases(record: &RunRecord) -> Option<Table> {
             (text("Goal met"), &|group| holds(group).into()),
         ],
     )
+}
+
+/// What a search for the highest rate went by and found: the goal, the rate that met it in all tries, and the lowest above it that did not.
+pub fn searched(record: &RunRecord) -> Option<String> {
+    let goal = quantity(1e3 * record.parameters.get("goal")?.as_f64().filter(|goal| *goal > 0.0)?, "ms");
+    let percentile = plain(record.parameters.get("goal_at")?.as_str()?);
+    let phases = record.repetitions.iter().filter(|one| one.complete).flat_map(|one| &one.phases);
+    let mut tried: Vec<(f64, bool)> = phases.filter_map(|phase| Some((phase.rate_asked?, phase.holds?))).collect();
+    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let missed = tried.iter().find(|(_, holds)| !holds).map(|(rate, _)| *rate);
+    let met =
+        tried.iter().map(|(rate, _)| *rate).take_while(|rate| missed.is_none_or(|missed| *rate < missed)).last()?;
+    let of = |rate: f64| quantity(rate, "1/s");
+    Some(match missed {
+        Some(missed) => {
+            format!(
+                "The goal was {percentile} of {goal} or less: {} met it, and {} did not in all tries.",
+                of(met),
+                of(missed)
+            )
+        }
+        None => {
+            format!("The goal was {percentile} of {goal} or less: all rates that were tried met it, up to {}.", of(met))
+        }
+    })
 }
 
 /// In how many repetitions the goal was met.

@@ -71,6 +71,7 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
                     part.say(Tone::Plain, sentence);
                 }
             }
+            part.say(Tone::Plain, requests::searched(record));
             part.say(Tone::Plain, log_waits::beside(record));
             part.say(Tone::Plain, log_waits::commits(record));
             part.say(Tone::Plain, cells::bought(record));

@@ -27,6 +27,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         ended_at: Some("2026-03-01T11:00:00Z".into()),
         virtual_seconds: Some(3600.0),
         campaign: None,
+        label: None,
         parameters: BTreeMap::from([("sessions".into(), 1.into()), ("volume".into(), "20GiB".into())]),
         definition: Definition { hash: "00c0ffee00c0ffee".into(), text: format!("name = \"{test}\"\nsessions = 1\n") },
         target_fingerprint: Some("sqlite-5f3c".into()),

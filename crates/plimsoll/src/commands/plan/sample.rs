@@ -83,7 +83,7 @@ pub fn sample(
     let before = (clock.now(), sampler.views());
     let mut looks = Looks { watch: Watch::new(unit_bytes), count: 1, missed: 0 };
     looks.watch.take(first);
-    let mut progress = Progress::new(printer, "plan mi".to_owned(), Subject::Volume);
+    let mut progress = Progress::new(printer, "plan mi".to_owned(), Subject::Volume, 1);
     let begin = clock.now();
     let mut next = begin;
     while clock.now().since(begin) < pace.time && interrupt.signal().is_none() && looks.watch.kept() <= MOST_KEPT {

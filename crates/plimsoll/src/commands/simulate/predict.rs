@@ -117,7 +117,7 @@ fn watched(
         let counter = Arc::clone(&done);
         // Whoever waits is there until it is told.
         scope.spawn(move || drop(sender.send(compute(&counter))));
-        let mut progress = Progress::new(printer, "simulate".to_owned(), Subject::Database);
+        let mut progress = Progress::new(printer, "simulate".to_owned(), Subject::Database, 1);
         loop {
             match computed.recv_timeout(LOOK_EVERY) {
                 Ok(computed) => return computed,

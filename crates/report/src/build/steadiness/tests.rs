@@ -24,6 +24,7 @@ fn record(repetitions: Vec<Repetition>) -> RunRecord {
         ended_at: None,
         virtual_seconds: None,
         campaign: None,
+        label: None,
         parameters: BTreeMap::new(),
         definition: Definition { hash: String::new(), text: String::new() },
         target_fingerprint: None,
