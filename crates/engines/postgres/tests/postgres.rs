@@ -478,6 +478,16 @@ fn what_is_the_users_is_never_removed() {
             "rows of table parent in table plimsoll.t01",
             "ALTER TABLE plimsoll.t01 NO INHERIT parent; DROP TABLE parent",
         ),
+        (
+            "ALTER EXTENSION plpgsql ADD SCHEMA plimsoll",
+            "extension plpgsql",
+            "ALTER EXTENSION plpgsql DROP SCHEMA plimsoll",
+        ),
+        (
+            "ALTER EXTENSION plpgsql ADD TABLE plimsoll.t01",
+            "extension plpgsql",
+            "ALTER EXTENSION plpgsql DROP TABLE plimsoll.t01",
+        ),
         ("CREATE TYPE plimsoll.y AS ENUM ('a')", "type plimsoll.y", "DROP TYPE plimsoll.y"),
         ("CREATE SEQUENCE plimsoll.inside", "sequence plimsoll.inside", "DROP SEQUENCE plimsoll.inside"),
         (
@@ -487,7 +497,9 @@ fn what_is_the_users_is_never_removed() {
         ),
     ];
     for (make, name, away) in strangers {
-        let ours = |text: &str| text.replace("plimsoll.", &format!("{kept}."));
+        let ours = |text: &str| {
+            text.replace("plimsoll.", &format!("{kept}.")).replace("SCHEMA plimsoll", &format!("SCHEMA {kept}"))
+        };
         psql(&ours(make));
         let error = database.remove(&kept).unwrap_err();
         assert!(
@@ -621,9 +633,9 @@ fn orphans_are_ended_and_neighbours_live() {
 #[test]
 fn a_statement_that_the_server_cancels_is_no_interruption_of_ours() {
     let database = separate("hasty");
-    let (_lease, session) = session(&*database, "cancelled_there");
+    let (_lease, session) = session(&*database, "cancelledthere");
     let asleep = sleeper(session);
-    wait_until_asleep(&workspace("cancelled_there"));
+    wait_until_asleep(&workspace("cancelledthere"));
     let cancel =
         "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = 'hasty' AND wait_event = 'PgSleep'";
     server().psql(cancel).unwrap();
