@@ -276,6 +276,11 @@ fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if SHORTAGES.contains(&error.raw_os_error()) => return Err(at("open", path, &error)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let message = format!("whether {} is ours is not known: it can't be opened ({error})", path.display());
+            return Err(Error::new(ErrorKind::Safety, message)
+                .hint("see whose it is and what attributes it has (ls -l, lsattr); plimsoll clean removes it once it can be opened"));
+        }
         Err(error) => return Err(not_ours(&format!("it can't be opened ({error})"))),
     };
     let meta = file.metadata().map_err(|error| at("look at", path, &error))?;

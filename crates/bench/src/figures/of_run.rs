@@ -13,12 +13,12 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], sizes: (u64, u64)) -> 
     of_steps.filter(|series| !series.values.is_empty() || series.absent.is_some()).collect()
 }
 
-/// The names of all figures that runs of a definition may have.
-pub fn metrics_of(definition: &Definition) -> Vec<String> {
+/// All figures that runs of a definition may have, with their units.
+pub fn metrics_of(definition: &Definition) -> Vec<(String, String)> {
     let steps = &definition.steps;
     // Of nothing a step gives its figures without values.
     let of = |step: &Step| (step.figures)(&measured(step, steps.len(), &[], (1, 1)));
-    steps.iter().flat_map(of).map(|series| series.metric).collect()
+    steps.iter().flat_map(of).map(|series| (series.metric, series.unit)).collect()
 }
 
 /// The verdict of a step that finds its limit by itself, where it is the first: the headline is its.

@@ -56,7 +56,8 @@ impl Threshold {
         };
         let end = wanted.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(wanted.len());
         let (number, unit) = (wanted[..end].replace('_', ""), wanted[end..].trim());
-        let value = number.parse::<f64>().map_err(|_| wrong(format!("'{wanted}' is no number")))?;
+        let value = number.parse::<f64>().ok().filter(|value| value.is_finite());
+        let value = value.ok_or_else(|| wrong(format!("'{wanted}' is no number")))?;
         let metric = name.to_lowercase().replace(' ', "_");
         // A percentile alone is one of response times.
         let metric = if metric.starts_with('p') && metric[1..].starts_with(|c: char| c.is_ascii_digit()) {
@@ -79,24 +80,30 @@ impl Threshold {
     /// # Errors
     /// If it is none of theirs.
     pub fn check<'a>(&self, definitions: impl IntoIterator<Item = &'a Definition>) -> Result<(), Failure> {
-        let mut known: Vec<String> = Vec::new();
+        let mut known: Vec<(String, String)> = Vec::new();
         for definition in definitions {
             let own = metrics_of(definition);
             // What it will have is only known from what was measured.
             if own.is_empty() {
                 return Ok(());
             }
-            let of_requests = own.iter().any(|metric| metric == "request_rate");
+            let of_requests = own.iter().any(|(metric, _)| metric == "request_rate");
             known.extend(own);
-            known.extend(of_requests.then(|| ERRORS.to_owned()));
+            known.extend(of_requests.then(|| (ERRORS.to_owned(), "%".to_owned())));
         }
         known.sort();
         known.dedup();
-        if known.contains(&self.metric) {
-            return Ok(());
+        let mut meant = known.iter().filter(|(metric, _)| *metric == self.metric).peekable();
+        if let Some((metric, unit)) = meant.peek() {
+            if meant.any(|(_, unit)| self.in_unit(unit).is_some()) {
+                return Ok(());
+            }
+            return Err(Failure::usage(format!("--fail-if '{}': {metric} is in {unit}", self.text))
+                .hint("leave the unit out, or name that one"));
         }
+        let names: Vec<&str> = known.iter().map(|(metric, _)| metric.as_str()).collect();
         Err(Failure::usage(format!("--fail-if '{}': these tests have no figure {}", self.text, self.metric))
-            .hint(format!("they have {}", known.join(", "))))
+            .hint(format!("they have {}", names.join(", "))))
     }
 
     /// Holds a run against it.
@@ -113,19 +120,21 @@ impl Threshold {
             let why = absent.map(|absent| format!(": {}", absent.reason)).unwrap_or_default();
             return Outcome::Unknown(format!("'{}' is not known: the run has no {}{why}", self.text, self.metric));
         };
-        match self.in_unit_of(figure) {
+        match self.in_unit(&figure.unit) {
             Some(limit) => self.outcome_at(figure.value, limit, &said(figure)),
             None => Outcome::Unknown(format!("'{}' is not known: {} is in {}", self.text, self.metric, figure.unit)),
         }
     }
 
-    /// Its value in the unit of a figure.
-    fn in_unit_of(&self, figure: &Figure) -> Option<f64> {
-        match &self.unit {
+    /// Its value in a unit.
+    fn in_unit(&self, wanted: &str) -> Option<f64> {
+        match self.unit.as_deref() {
             None => Some(self.value),
-            Some(unit) if *unit == figure.unit => Some(self.value),
-            Some(unit) if figure.unit == "ms" => in_ms(self.value, unit),
-            Some(unit) if figure.unit == "s" => in_ms(self.value, unit).map(|ms| ms / 1e3),
+            Some(unit) if unit == wanted => Some(self.value),
+            // Per second, as people write it.
+            Some("/s") if wanted == "1/s" => Some(self.value),
+            Some(unit) if wanted == "ms" => in_ms(self.value, unit),
+            Some(unit) if wanted == "s" => in_ms(self.value, unit).map(|ms| ms / 1e3),
             Some(_) => None,
         }
     }
@@ -232,6 +241,10 @@ mod tests {
         let mix = find_builtin("mix-b").unwrap();
         let check = |text: &str| Threshold::parse(text).unwrap().check([&mix]);
         assert!(check("p99 > 20ms").is_ok() && check("errors > 1%").is_ok());
+        assert!(check("request_rate < 3000/s").is_ok() && check("errors > 1").is_ok());
+        for text in ["request_rate > 1ms", "errors > 1e999", "errors > 3 MB", "request_rate < 3000 and p99 > 1ms"] {
+            assert!(check(text).is_err(), "{text}");
+        }
         assert!(check("read_rate < 3").unwrap_err().hint.unwrap().contains("request_rate"));
         let open = builtin().into_iter().filter(|one| metrics_of(one).is_empty()).map(|one| one.name);
         assert_eq!(open.collect::<Vec<_>>(), ["cpu-join"], "its figures go by the sizes that were reached");
