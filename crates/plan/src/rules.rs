@@ -66,7 +66,15 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     all.extend(log_governor(&case));
     let smaller = sizes::for_nothing(&case, fit.files_gb);
     let back_gb = judgement::back_gb(&smaller, files);
-    all.extend(space::short(&fit, storage, &grown, back_gb));
+    let short = space::short(&fit, storage, &grown, back_gb);
+    if short.as_ref().is_some_and(|one| matches!(one.finding, Finding::Short { .. })) {
+        for one in &mut grown {
+            if let Finding::Add { elsewhere: Some(named), .. } = &mut one.finding {
+                named.clear();
+            }
+        }
+    }
+    all.extend(short);
     all.extend(held::told(&case));
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {

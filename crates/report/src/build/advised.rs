@@ -71,6 +71,10 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             has(step).unwrap_or_default(),
             brings.as_ref().map(gains).unwrap_or_default(),
             elsewhere.as_ref().map_or_else(String::new, |all| {
+                // What has more is said once.
+                if all.is_empty() {
+                    return " Such an instance has no room for that.".to_owned();
+                }
                 let mut others: Vec<String> = all.iter().map(has_more).collect();
                 others.push("several instances".to_owned());
                 format!(" Such an instance has no room for that. It takes one of these: {}.", others.join("; "))
@@ -202,7 +206,11 @@ fn short(
 ) -> String {
     let gb = |size: f64| quantity(size, "GB");
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
-    let all = if wanted == 1 { "the enlargement below".to_owned() } else { format!("all {wanted} enlargements") };
+    let all = match wanted {
+        1 => "the enlargement below".to_owned(),
+        2 => "both enlargements".to_owned(),
+        _ => format!("all {wanted} enlargements"),
+    };
     let too_much = match (over(files_gb), over(blobs_gb)) {
         (Some((needed, most)), _) => {
             format!("With {all} files take {}, and such an instance can have {}.", gb(needed), gb(most))
