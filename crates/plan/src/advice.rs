@@ -88,7 +88,7 @@ pub const RULES: [Rule; 17] = [
     rule(
         "more-files",
         "a data file stands at a limit, and no size is known to have enough",
-        "the least GB (or nearly so) in n more files: 1.1 x what all do / all files <= 80 % of the limits of each",
+        "the least GB (or nearly so) in n more files: 1.1 x what all do / all files <= 80 % of the limits of each; each as large as the largest",
     ),
     rule(
         "another-tier",

@@ -288,10 +288,10 @@ fn where_more_fits_is_named() {
     };
     let eight = of(8, 8100.0, Some(500.0));
     assert_eq!(short(&eight), [(Some(16), 16_384.0), (None, 32_768.0), (None, 16_384.0)]);
-    assert_eq!(fits(&eight), (4, 130.0, false), "the least space: five have 2,300 IOPS each");
-    assert_eq!(fits(&of(8, 8100.0, None)), (1, 4455.0, false), "rows need room");
+    assert_eq!(fits(&eight), (1, 8100.0, false), "as large as the one that is there");
+    assert_eq!(fits(&of(8, 8100.0, None)), (1, 8100.0, false));
     assert_eq!(short(&of(4, 2000.0, None))[0], (Some(8), 8192.0));
-    assert_eq!(fits(&of(8, 7000.0, Some(500.0))), (4, 130.0, true));
+    assert_eq!(fits(&of(8, 3000.0, Some(500.0))), (1, 3000.0, true));
     // What has no room comes before nothing: of 92 GB that are free the log wants 110.
     let full = DatabaseFile { database: "big".to_owned(), ..data("full", 7980.0, 10.0) };
     let files = [full, data("a", 100.0, 495.0), log(20.0, 460.0)];
@@ -403,14 +403,12 @@ fn more_files_are_counted_by_what_they_are_to_carry() {
         adds.collect::<Vec<_>>()
     };
     let full = |name: &str, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..data(name, 1100.0, 7500.0) };
-    // 7,500 of 7,500: five files with 2,300 each have 10,455 where the busiest does 1.1 of their mean.
-    assert_eq!(of(&[full("a", 100.0)]), [(vec![0], 4, 5, 130.0, Some(39))]);
+    // 7,500 of 7,500: two have 13,636 where the busiest does 1.1 of their mean. Rows go by free space, so both are as large.
+    assert_eq!(of(&[full("a", 100.0)]), [(vec![0], 1, 2, 1100.0, Some(82))]);
     // Both of a filegroup are one answer.
-    assert_eq!(of(&[full("a", 900.0), full("b", 900.0)]), [(vec![0, 1], 1, 3, 1026.0, Some(36))]);
+    assert_eq!(of(&[full("a", 900.0), full("b", 900.0)]), [(vec![0, 1], 1, 3, 1100.0, Some(36))]);
     let apart = |name: &str, group: &str| DatabaseFile { filegroup: Some(group.to_owned()), ..full(name, 900.0) };
     assert_eq!(of(&[apart("a", "x"), apart("b", "y")]).len(), 2);
-    // Rows need room.
-    assert_eq!(of(&[full("a", 1090.0)]), [(vec![0], 1, 2, 1026.0, Some(82))]);
 }
 
 #[test]

@@ -370,7 +370,7 @@ fn what_a_size_does_not_help_is_asked_for_nowhere() {
         (
             "x,d,data,5000,7400,9,\n",
             "",
-            &["Add 1 data file of 2,750 GB, with 7,500 IOPS and 250 MB/s each"],
+            &["Add 1 data file of 5,000 GB, with 7,500 IOPS and 250 MB/s each"],
             &["5,000 GB has"],
         ),
         (

@@ -21,31 +21,41 @@ pub struct More {
     pub step: Step,
 }
 
-/// The least space, or nearly so in fewer files, with which `now` files carry these IOPS and MB/s with room to spare, where their rows take so many GB, and
-/// the smallest of them has `smallest`. `None` where as many as a layout may have do not. With no file yet, those that carry it from the beginning.
+/// The files that are there: how many, the size of the largest, in GB, and what the smallest has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Now<'a> {
+    /// How many.
+    pub files: usize,
+    /// The largest: rows go by free space, so all are to be as large.
+    pub largest_gb: f64,
+    /// What the smallest has.
+    pub smallest: Option<&'a Step>,
+}
+
+/// The least space in further files, or nearly so in fewer, with which those that are there carry these IOPS and MB/s with room to spare, where their
+/// rows take so many GB. `None` where as many as a layout may have do not. With no file yet, those that carry it from the beginning.
 pub fn more(
     [iops, mb_per_s]: [f64; 2],
     content_gb: f64,
-    now: usize,
-    smallest: Option<&Step>,
+    now: Now<'_>,
     (storage, rules): (&Storage<'_>, &Rules),
 ) -> Option<More> {
     let tried = |(all, step): (usize, &Step)| {
         let part_gb = (content_gb * (1.0 + ROOM_PART) / all as f64).ceil();
-        let size_gb = storage.begins_gb(step).max(part_gb).max(1.0);
+        let size_gb = storage.begins_gb(step).max(part_gb).max(now.largest_gb.ceil()).max(1.0);
         let step = storage.step(size_gb)?;
         // The smallest of them stands at its limits first.
         let least = |of: fn(&Step) -> Option<f64>| {
-            let there = smallest.map_or(Some(f64::INFINITY), of)?;
+            let there = now.smallest.map_or(Some(f64::INFINITY), of)?;
             Some(of(step)?.min(there))
         };
         let busiest = rules.imbalance / all as f64;
         let carries = |rate: f64, limit: f64| busiest * rate * (1.0 + rules.headroom_percent / 100.0) <= limit;
         let is_enough = carries(iops, least(|step| step.iops)?) && carries(mb_per_s, least(|step| step.mb_per_s)?);
-        is_enough.then(|| More { added: all - now, size_gb, step: step.clone() })
+        is_enough.then(|| More { added: all - now.files, size_gb, step: step.clone() })
     };
-    let most = now.max(rules.most_files as usize);
-    let all = (now + 1..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
+    let most = now.files.max(rules.most_files as usize);
+    let all = (now.files + 1..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
     let all: Vec<More> = all.filter_map(tried).collect();
     let gb = |one: &More| one.added as f64 * one.size_gb;
     let least_gb = all.iter().map(gb).reduce(f64::min)?;
@@ -80,7 +90,9 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Advice
     let steps = places.iter().filter_map(|at| case.limits.files[*at].step.as_ref());
     let smallest = steps.min_by(|a, b| a.blob_gb.total_cmp(&b.blob_gb))?;
     let rules = Rules::default();
-    let more = more(rates, content_gb, places.len(), Some(smallest), (case.storage, &rules))?;
+    let largest_gb = own().map(|file| file.size_gb).fold(0.0, f64::max);
+    let now = Now { files: places.len(), largest_gb, smallest: Some(smallest) };
+    let more = more(rates, content_gb, now, (case.storage, &rules))?;
     let all = places.len() + more.added;
     // All of them as one file: what it does, and what it could do.
     let longest = |of: fn(&DatabaseFile) -> Option<f64>| own().filter_map(of).reduce(f64::max);

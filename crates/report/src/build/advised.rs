@@ -24,6 +24,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
     let names = |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let named = || names(&one.files);
     let stands = |percent: f64, of: LimitOf| {
+        if one.files.len() > 1 {
+            return format!("{} use up to {} of their {}", named(), quantity(percent, "%"), of.name());
+        }
         let often = one.files.first().and_then(|at| intervals(&files[*at])).unwrap_or_default();
         format!("{} uses {} of its {}{often}", named(), quantity(percent, "%"), of.name())
     };
