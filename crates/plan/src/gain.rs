@@ -38,14 +38,16 @@ pub fn brings(
         LimitOf::Bandwidth => file.iops.filter(|iops| *iops > 0.0).zip(step.iops),
     };
     let by_other = other.map_or(f64::INFINITY, |(seen, limit)| limit / seen);
-    let limit = limit.min(seen * most_times.min(by_other).max(1.0));
+    let of_file = limit.min(seen * by_other.max(1.0));
+    let limit = of_file.min(seen * most_times.max(1.0));
     let [least, most] = unthrottled_ms;
     // A time that is no longer than the least says that the least is less: nothing follows from it.
     let is_longer = |ms: &f64| 100.0 * ms > NO_LONGER_PERCENT * least;
     let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(is_longer);
     // As many under way as now make so much at the best time of an operation.
     let rate = now.map_or(limit, |now| (seen * now / least).clamp(seen, limit));
-    let ms = now.map(|now| {
+    // What holds sessions back elsewhere says nothing of the time at the file.
+    let ms = now.filter(|_| limit >= of_file).map(|now| {
         // No more than the limit lets through: with as many under way each takes its part of that time.
         let shortest = (now * seen / limit).max(least).min(now);
         let longest = (now * seen / limit).max(most).min(now.max(least));

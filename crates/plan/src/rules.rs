@@ -44,15 +44,16 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     let mut grown: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
     more::instead(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
-    let fit = space::fit(files, limits, storage, &sizes);
+    let mut fit = space::fit(files, limits, storage, &sizes);
     for one in &mut grown {
         let at = one.files.first().copied();
         match &mut one.finding {
             Finding::Grow { fits, .. } => *fits = at.is_some_and(|at| fit.first.contains(&at)),
             Finding::Add { added, size_gb, elsewhere, .. } => {
                 let (added, blob_gb) = (*added as f64, storage.blob_gb(*size_gb).unwrap_or(0.0));
-                let (all_gb, blobs_gb) = (fit.files_gb + added * *size_gb, fit.blobs_gb + added * blob_gb);
-                *elsewhere = (added * *size_gb > fit.left_gb).then(|| storage.elsewhere(all_gb, blobs_gb));
+                let (gb, blobs_gb) = (added * *size_gb, added * blob_gb);
+                let (all_gb, all_blobs_gb) = (fit.files_gb + gb, fit.blobs_gb + blobs_gb);
+                *elsewhere = (!fit.add(gb, blobs_gb)).then(|| storage.elsewhere(all_gb, all_blobs_gb));
             }
             _ => {}
         }
@@ -80,6 +81,8 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     for places in sizes::databases(files) {
         let serves = grown.iter().any(|one| one.files.iter().any(|at| places.contains(at)));
         let others = sizes::equal(&case, &places).into_iter().chain(sizes::fewer(&case, &places, &grown));
+        // No size is named while no file makes it do more.
+        let others = others.filter(|_| !case.is_cpu_busy);
         all.extend(others.map(|one| Advice { is_alternative: serves, ..one }));
     }
     all.extend(smaller);

@@ -44,16 +44,24 @@ impl Steps {
             |new: &String| !self.made.contains(new) && !files.iter().any(|file| file.name.eq_ignore_ascii_case(new));
         let free: Vec<String> =
             (first..).map(|number| format!("{database}_data_{number}")).filter(is_free).take(count).collect();
-        let (group, into) = match &beside.filegroup {
-            Some(group) if !group.eq_ignore_ascii_case("PRIMARY") => {
-                (String::new(), format!(" TO FILEGROUP {}", bracketed(group)))
+        let is_number = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+        let (group, into, begin) = match beside.filegroup.as_deref().map(str::trim) {
+            // A list may have numbers in place of names, and 1 is the primary one's.
+            Some(group) if is_number(group) && group != "1" => {
+                let text = format!(
+                    " The list has number {group} in place of its filegroup's name, which goes behind TO FILEGROUP."
+                );
+                (text, " TO FILEGROUP [...]".to_owned(), "-- ")
             }
-            _ => (" It is of the primary filegroup.".to_owned(), String::new()),
+            Some(group) if group != "1" && !group.eq_ignore_ascii_case("PRIMARY") => {
+                (String::new(), format!(" TO FILEGROUP {}", bracketed(group)), "")
+            }
+            _ => (" It is of the primary filegroup.".to_owned(), String::new(), ""),
         };
         for new in free {
             let text = format!(
                 "-- Another file has limits of its own. Rows come into it once indexes are rebuilt.{group}\n\
-                 ALTER DATABASE {} ADD FILE (NAME = {}, SIZE = {size_gb:.0}GB){into};\n",
+                 {begin}ALTER DATABASE {} ADD FILE (NAME = {}, SIZE = {size_gb:.0}GB){into};\n",
                 bracketed(database),
                 quoted(&new)
             );

@@ -123,6 +123,12 @@ impl Errors {
         if let Some(function) = server_error.function() {
             message = format!("{message} (in {function}, which may be of an event trigger or a trigger of yours)");
         }
+        // We break it off ourselves, and the server calls that cancelled.
+        if server_error.code == "57014" && server_error.routine.starts_with("Copy") {
+            return Error::new(ErrorKind::Statement, message)
+                .code(&server_error.code)
+                .hint("a request has no rows for COPY ... FROM STDIN: INSERT, or COPY from a file of the server's");
+        }
         let error = Error::new(meaning(&server_error.code), message).code(&server_error.code);
         self.with_hint(error, &server_error.code, server_error.hint.as_deref())
     }

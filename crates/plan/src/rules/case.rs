@@ -69,7 +69,10 @@ impl Case<'_> {
         let mut keyed: Vec<_> = all.iter().map(|at| (key(*at), *at)).collect();
         keyed.sort_by(|(a, _), (b, _)| {
             let by_database = b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1));
-            by_database.then(b.2.cmp(&a.2)).then(b.3.total_cmp(&a.3))
+            let by_kind = b.2.cmp(&a.2);
+            // What sessions wait for comes first, of whatever database.
+            let first = if self.waits.is_some() { by_kind } else { std::cmp::Ordering::Equal };
+            first.then(by_database).then(by_kind).then(b.3.total_cmp(&a.3))
         });
         keyed.into_iter().map(|(_, at)| at).collect()
     }

@@ -17,9 +17,21 @@ pub struct Fit {
     pub first: Vec<usize>,
     /// What is left for more files then, in GB; unknown is no bound.
     pub left_gb: f64,
+    /// The same for their blobs.
+    pub left_blobs_gb: f64,
 }
 
 impl Fit {
+    /// Takes so many GB of files and of their blobs for what is added; false if they have no room.
+    pub fn add(&mut self, gb: f64, blobs_gb: f64) -> bool {
+        let has_room = gb <= self.left_gb && blobs_gb <= self.left_blobs_gb;
+        if has_room {
+            (self.files_gb, self.blobs_gb) = (self.files_gb + gb, self.blobs_gb + blobs_gb);
+            (self.left_gb, self.left_blobs_gb) = (self.left_gb - gb, self.left_blobs_gb - blobs_gb);
+        }
+        has_room
+    }
+
     /// Whether all do.
     pub fn is_all(&self, wanted: &[(usize, f64)]) -> bool {
         self.first.len() == wanted.len()
@@ -45,14 +57,15 @@ pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wante
             first.push(one.0);
         }
     }
-    Fit { files_gb, blobs_gb, first, left_gb: most_gb - all_gb }
+    Fit { files_gb, blobs_gb, first, left_gb: most_gb - all_gb, left_blobs_gb: most_blobs_gb - all_blobs_gb }
 }
 
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
 /// Other files can give back `back_gb` and keep their limits.
 pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice], back_gb: f64) -> Option<Advice> {
     let wanted: Vec<(usize, f64)> = sizes(grown).collect();
-    if wanted.is_empty() {
+    let adds = |one: &Advice| matches!(one.finding, Finding::Add { elsewhere: None, .. });
+    if wanted.is_empty() && !grown.iter().any(adds) {
         return None;
     }
     let needed_gb = fit.files_gb;

@@ -38,6 +38,19 @@ pub fn nothing_seen(files: &[DatabaseFile]) -> Option<String> {
     })
 }
 
+/// That sessions wait mostly for what is no storage.
+pub fn not_storage(plan: &Plan<'_>) -> Option<String> {
+    let waits = plan.observed.waits?;
+    let of_storage = waits.data + waits.log + waits.governor;
+    (of_storage < 50.0 && waits.data.max(waits.log).max(waits.governor) < 100.0 - of_storage).then(|| {
+        format!(
+            "Sessions wait for storage in {} of their waits, and mostly for something else, such as locks: see to that first, as larger files bring \
+             little until then.",
+            quantity(of_storage, "%")
+        )
+    })
+}
+
 /// Why a larger file may bring more all the same.
 fn doubts(plan: &Plan<'_>) -> Vec<String> {
     let named = |is_so: &dyn Fn(usize) -> bool| {

@@ -38,6 +38,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(if place == 0 { Tone::Headline } else { Tone::Plain }, sentence);
     }
     answer.say(Tone::Plain, doubts::nothing_seen(files));
+    answer.say(Tone::Plain, doubts::not_storage(plan));
     // The headline says the first.
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
