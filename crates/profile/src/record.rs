@@ -160,7 +160,8 @@ pub fn roll_up(finer: &[Record], length_us: u64, top: usize) -> Vec<Record> {
         for part in parts {
             record.about.add(&part.about);
             for (wait, us) in &part.waits {
-                *record.waits.entry(wait.clone()).or_default() += us;
+                let sum = record.waits.entry(wait.clone()).or_default();
+                *sum = sum.saturating_add(*us);
             }
         }
         record

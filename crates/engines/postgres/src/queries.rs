@@ -242,6 +242,9 @@ impl StatementSampler {
         let answer = read.map_err(|failed| connection.fail(failed));
         self.connection = Some(connection);
         self.checked(answer).map_err(|error| {
+            if error.kind == ErrorKind::Permission {
+                return error.hint(format!("GRANT SELECT ON {view} TO the user of the URL"));
+            }
             if !error.code.as_deref().is_some_and(|code| GONE.contains(&code)) {
                 return error;
             }

@@ -92,7 +92,8 @@ impl Activity {
         let mut seen: BTreeMap<Item, u64> = BTreeMap::new();
         for ((item, _), us) in &record.waits {
             if let Some(item) = item {
-                *seen.entry(*item).or_default() += us;
+                let sum = seen.entry(*item).or_default();
+                *sum = sum.saturating_add(*us);
             }
         }
         if record.bucket.covered_us > 0 {

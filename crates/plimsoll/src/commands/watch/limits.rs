@@ -35,22 +35,28 @@ fn class_of(wait: &str) -> &str {
 fn ranked<'s>(sums: &'s Sums, name_of: impl Fn(&'s str) -> &'s str) -> Vec<(&'s str, u64)> {
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for ((_, wait), us) in &sums.waits {
-        *by_name.entry(name_of(wait)).or_default() += us;
+        let sum = by_name.entry(name_of(wait)).or_default();
+        *sum = sum.saturating_add(*us);
     }
     let mut ranked: Vec<_> = by_name.into_iter().collect();
     ranked.sort_by_key(|(_, us)| std::cmp::Reverse(*us));
     ranked
 }
 
+/// The sum, or the most that there is.
+fn all<'u>(times: impl Iterator<Item = &'u u64>) -> u64 {
+    times.fold(0, |sum: u64, us| sum.saturating_add(*us))
+}
+
 /// Time of all sessions that samples saw at work, in microseconds.
 pub fn seen_us(sums: &Sums) -> u64 {
-    sums.waits.values().sum()
+    all(sums.waits.values())
 }
 
 /// What sessions waited for most while they were at work on a statement, and which part of their time there, in percent.
 pub fn most_of(sums: &Sums, item: Item) -> Option<(&str, f64)> {
     let of_item = || sums.waits.iter().filter(move |((of, _), _)| *of == Some(item));
-    let all: u64 = of_item().map(|(_, us)| us).sum();
+    let all = all(of_item().map(|(_, us)| us));
     let ((_, wait), us) = of_item().max_by_key(|(_, us)| **us)?;
     (all > 0).then(|| (wait.as_str(), 100.0 * *us as f64 / all as f64))
 }
