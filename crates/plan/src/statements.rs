@@ -250,6 +250,22 @@ mod tests {
 
     /// No statement is printed as one that runs where the space that is free is too little for it.
     #[test]
+    fn a_filegroup_goes_by_its_name() {
+        let added = |group: Option<&str>| {
+            let filegroup = group.map(str::to_owned);
+            let file = DatabaseFile { filegroup, ..DatabaseFile::new("d", "f", FileKind::Data, 100.0) };
+            let mut steps = Steps::default();
+            steps.add(&file, std::slice::from_ref(&file), 1, 130.0);
+            steps.text(None, None).lines().last().unwrap().to_owned()
+        };
+        let plain = "ALTER DATABASE [d] ADD FILE (NAME = N'd_data_2', SIZE = 130GB);";
+        assert_eq!([None, Some("1"), Some("primary")].map(added), [plain; 3]);
+        assert!(added(Some("FG2")).ends_with("TO FILEGROUP [FG2];"));
+        // A number is no name: such a statement would fail.
+        assert!(added(Some("2")).starts_with("-- ALTER DATABASE"), "{}", added(Some("2")));
+    }
+
+    #[test]
     fn what_must_be_given_back_first_comes_first() {
         let with =
             |name: &str, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..file(name, FileKind::Data, 600.0) };

@@ -445,3 +445,49 @@ fn more_cores_raise_the_rate_of_the_log_where_it_goes_by_them() {
     assert_eq!(cores(None, Some(80)), Cores::Nothing, "at its highest");
     assert_eq!(cores(Some(DAY), Some(8)), Cores::Nothing, "one rate for all");
 }
+
+/// What is added to several databases is added up: to the space, and to the blobs.
+#[test]
+fn what_is_added_has_room_together_or_is_said_to_have_none() {
+    let rooms = |count: usize, vcores: u32, size_gb: f64| {
+        let wishes = Wishes { vcores: Some(vcores), ..Wishes::default() };
+        let storage = Storage::on(Catalog::builtin().unwrap(), wishes).unwrap();
+        let of = |at: usize| DatabaseFile { database: format!("d{at}"), ..data("f", size_gb, 7480.0) };
+        let files: Vec<_> = (0..count).map(of).collect();
+        let found = advise(&files, &storage, &limits(&files, &storage), &Observed::default());
+        let room = |one: &Advice| match &one.finding {
+            Finding::Add { elsewhere, .. } => Some(elsewhere.is_none()),
+            _ => None,
+        };
+        found.iter().filter_map(room).collect::<Vec<_>>()
+    };
+    // Of 8,192 GB five files of 1,200 GB leave 2,192.
+    assert_eq!(rooms(5, 8, 1200.0), [true, false, false, false, false]);
+    // A file of 1,100 GB has a blob of 4,096 GB, and all blobs 35,840: with five there is room for three more.
+    assert_eq!(rooms(5, 16, 1100.0), [true, true, true, false, false]);
+}
+
+/// What sessions wait for comes first, of whatever database, and its times are not those of what holds them back elsewhere.
+#[test]
+fn what_is_waited_for_is_first_in_the_list() {
+    let waits = Some(WaitShares { data: 6.0, log: 70.0, governor: 0.0 });
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes::default()).unwrap();
+    let other = DatabaseFile { database: "b".to_owned(), read_ms: Some(30.0), ..log(20.0, 451.0) };
+    let files = [DatabaseFile { read_ms: Some(60.0), ..data("a", 100.0, 498.0) }, other];
+    let found = advise(&files, &storage, &limits(&files, &storage), &Observed { waits, cpu_percent: None });
+    let grown: Vec<_> = found.iter().filter(|one| one.rule.id == "file-at-limit").collect();
+    assert_eq!(grown.iter().map(|one| one.files[0]).collect::<Vec<_>>(), [1, 0]);
+    let Finding::Grow { brings: Some(brings), .. } = grown[1].finding else { panic!("{grown:?}") };
+    assert!(brings.most_percent < 7.0 && brings.ms.is_none(), "{brings:?}");
+}
+
+#[test]
+fn no_size_is_named_while_the_cpu_is_full() {
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes::default()).unwrap();
+    let files = [data("a", 600.0, 10.0), data("b", 900.0, 10.0)];
+    let with = |cpu_percent| {
+        let found = advise(&files, &storage, &limits(&files, &storage), &Observed { waits: None, cpu_percent });
+        found.iter().map(|one| one.rule.id).collect::<Vec<_>>()
+    };
+    assert_eq!((with(Some(95.0)), with(Some(40.0))), (vec!["cpu-first"], vec!["equal-files"]));
+}
