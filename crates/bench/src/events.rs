@@ -216,6 +216,17 @@ mod tests {
     }
 
     #[test]
+    fn a_record_has_no_point_that_could_not_be_kept() {
+        let (mut log, kept, _told) = log(2);
+        log.tell(Kind::Begun(Box::default())).unwrap();
+        log.tell(point(0)).unwrap();
+        assert_eq!(log.tell(point(1)).unwrap_err().kind, ErrorKind::DiskFull);
+        let points: Vec<u32> =
+            log.record().unwrap().repetitions.iter().flat_map(|one| &one.points).map(|point| point.index).collect();
+        assert_eq!((points, kept.lock().unwrap().len()), (vec![0], 2));
+    }
+
+    #[test]
     fn a_refusal_that_nobody_heard_of_is_told_by_the_next() {
         let (mut log, _, _) = log(0);
         log.note(point(0));

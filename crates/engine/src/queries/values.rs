@@ -71,6 +71,10 @@ pub fn without_values(sql: &str) -> String {
                     out.push(SIGN);
                     break;
                 }
+                // What it parted stays apart.
+                if out.ends_with(is_of_word) {
+                    out.push(' ');
+                }
             }
             c if c.is_ascii_digit() && !rest.is_in_word() => {
                 let is_of_number = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
@@ -207,6 +211,7 @@ mod tests {
             ("CALL p($€$ secret $€$, $\u{2028}$ secret $\u{2028}$)", "CALL p(?, ?)"),
             ("CREATE USER x PASSWORD 'secr", "CREATE USER x PASSWORD ?"),
             ("SELECT /* it's 5 */ a -- don't 6\n, 0x1F", "SELECT  a \n, ?"),
+            ("SELECT/**/a", "SELECT a"),
             ("-- rotate\rALTER ROLE ann VALID UNTIL 'secret'", "\rALTER ROLE ann VALID UNTIL ?"),
             ("SELECT 1 -- a\r, 'secret'", "SELECT ? \r, ?"),
             ("SELECT 'ä' || name'x'", "SELECT ? || name?"),
