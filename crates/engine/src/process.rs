@@ -183,14 +183,21 @@ pub fn secret_file(text: &str) -> io::Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// The last bytes of what programs wrote to a file, at most so many, as a text; empty if it can't be read. They end at its position.
+/// The last bytes of what programs wrote to a file that holds no more than that, at most so many, as a text; empty if it can't be read. They
+/// end at its position. Lines that are cut are left out: a part of a secret is not known for one.
 pub fn end_of(mut file: File, most: u64) -> String {
     let mut text = Vec::new();
     let written = file.stream_position().unwrap_or(0);
-    let read = file
-        .seek(SeekFrom::Start(written.saturating_sub(most)))
-        .and_then(|start| file.take(written - start).read_to_end(&mut text));
-    read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&text).into_owned())
+    let start = written.saturating_sub(most);
+    let read = file.seek(SeekFrom::Start(start)).and_then(|start| (&file).take(written - start).read_to_end(&mut text));
+    if read.is_err() {
+        return String::new();
+    }
+    let is_full = file.metadata().is_ok_and(|file| written >= file.len());
+    let line = |byte: &u8| *byte == b'\n';
+    let begin = if start > 0 { text.iter().position(line).map_or(text.len(), |at| at + 1) } else { 0 };
+    let end = if is_full { text.iter().rposition(line).unwrap_or(0) } else { text.len() };
+    String::from_utf8_lossy(text.get(begin..end).unwrap_or_default()).into_owned()
 }
 
 /// Bytes free for us on the file system that holds `path`.
@@ -209,6 +216,21 @@ pub fn drop_from_os_cache(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_what_was_written_has_whole_lines() {
+        let written = |text: &str, room: u64, most: u64| {
+            let mut file = limited_memory_file("test", room).unwrap();
+            let _ = file.write(text.as_bytes());
+            end_of(file, most)
+        };
+        assert_eq!(written("one\ntwo\nthree", 100, 50), "one\ntwo\nthree");
+        assert_eq!(written("one\ntwo\nthree", 100, 7), "three");
+        // Such a file takes whole pages.
+        let long = format!("one\n{}", "x".repeat(5000));
+        assert_eq!(written(&long, 4096, 4096), "one");
+        assert_eq!((written(&long, 4096, 50).as_str(), written("onetwo", 100, 3).as_str()), ("", ""));
+    }
 
     #[test]
     fn a_program_of_ours_finds_a_secret_and_has_none_in_its_environment() {

@@ -11,7 +11,8 @@ const QUERIES: [&str; 12] = [
     "DECLARE",
 ];
 
-/// Behind these a statement of any other kind, such as SET or ALTER ROLE, has a value, which may look like a name.
+/// Behind these a statement of any other kind, such as SET or ALTER ROLE, has a value, which may look like a name. Behind its first value or
+/// comment nothing of it is shown: what it is has been said by then.
 const BEFORE_VALUES: [&str; 3] = ["TO", "PASSWORD", "BY"];
 
 /// The text with a sign in place of each text and number that stands in it, and without the secrets in use. A text that is cut off ends with
@@ -22,6 +23,10 @@ pub fn without_values(sql: &str) -> String {
     // Whether the statement at hand asks for rows or changes them; `None` before its first word.
     let mut is_query: Option<bool> = None;
     while let Some(c) = rest.text.chars().next() {
+        // A semicolon begins the next statement.
+        if is_query == Some(false) && out.ends_with(SIGN) {
+            break;
+        }
         match c {
             '\'' => {
                 let has_escapes = rest.last.is_some_and(|last| matches!(last, 'e' | 'E')) && is_prefix(&out);
@@ -41,6 +46,10 @@ pub fn without_values(sql: &str) -> String {
             }
             '=' if is_query != Some(true) => {
                 out.push_str("= ?");
+                break;
+            }
+            '-' | '/' if is_query == Some(false) && (rest.text.starts_with("--") || rest.text.starts_with("/*")) => {
+                out.push(SIGN);
                 break;
             }
             c if (c.is_alphabetic() || !c.is_ascii()) && !rest.is_in_word() => {
@@ -67,7 +76,9 @@ pub fn without_values(sql: &str) -> String {
                 rest.take(end);
             }
             '/' if rest.text.starts_with("/*") => {
-                if rest.take_to("*/")[2..].contains("/*") {
+                rest.take("/*".len());
+                // On some servers a comment has others in it.
+                if rest.take_to("*/").contains("/*") {
                     out.push(SIGN);
                     break;
                 }
@@ -206,9 +217,19 @@ mod tests {
             ("UPDATE t SET password = other, to_whom = 5", "UPDATE t SET password = other, to_whom = ?"),
             ("CREATE INDEX i ON t (a, b)", "CREATE INDEX i ON t (a, b)"),
             ("SELECT E'a\\'b' || 'c' || B'01'", "SELECT ? || ? || ?"),
-            ("DO $$ BEGIN x := 'y'; END $$ LANGUAGE sql", "DO ? LANGUAGE sql"),
+            ("DO $$ BEGIN x := 'y'; END $$ LANGUAGE sql", "DO ?"),
+            // A comment ends where it ends, and not where it begins.
+            ("SELECT /*/ it's */ a", "SELECT  a"),
+            ("SELECT /*/*/ 'secret'", "SELECT ?"),
+            ("SELECT a /*", "SELECT a "),
+            // In what is no query nothing is shown behind the first of them.
+            ("ALTER ROLE ann /*/'*/ PASSWORD 'secret'", "ALTER ROLE ann ?"),
+            ("CREATE ROLE r /*/\"*/ PASSWORD 'secret' /*\"*/", "CREATE ROLE r ?"),
+            ("COMMENT ON TABLE t IS -- secret\n 'x'", "COMMENT ON TABLE t IS ?"),
+            ("CREATE TABLE t (a varchar(10), b int DEFAULT 5)", "CREATE TABLE t (a varchar(?"),
             ("DO $tag$ secret $$ $tag$", "DO ?"),
-            ("CALL p($€$ secret $€$, $\u{2028}$ secret $\u{2028}$)", "CALL p(?, ?)"),
+            ("SELECT p($€$ secret $€$, $\u{2028}$ secret $\u{2028}$)", "SELECT p(?, ?)"),
+            ("CALL p($€$ secret $€$, 5)", "CALL p(?"),
             ("CREATE USER x PASSWORD 'secr", "CREATE USER x PASSWORD ?"),
             ("SELECT /* it's 5 */ a -- don't 6\n, 0x1F", "SELECT  a \n, ?"),
             ("SELECT/**/a", "SELECT a"),

@@ -10,6 +10,7 @@ use plimsoll_clock::Clock;
 
 use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::masked;
 use crate::process::{self, limited_memory_file};
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -83,7 +84,8 @@ impl<'a> Script<'a> {
     /// What it has written, or why it failed.
     fn ended(&self, mut output: File, status: ExitStatus) -> Result<String> {
         let written = output.stream_position().unwrap_or(0);
-        if self.ends_all && written >= MOST_OUTPUT {
+        // A secret at the end of what is cut would be known by its part no more.
+        if written >= MOST_OUTPUT && (self.ends_all || !status.success()) {
             return Err(self.failed("it prints more than 1 MB"));
         }
         let text = beginning_of(output, written);
@@ -142,9 +144,9 @@ fn beginning_of(mut output: File, bytes: u64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The last line of it, if there is one.
+/// The last line of it without the secrets in use, if there is one.
 pub fn last_line(text: &str) -> Option<String> {
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let line = masked(text.lines().rev().map(str::trim).find(|line| !line.is_empty())?);
     Some(line.trim_end_matches('.').chars().take(LINE_CHARACTERS).collect())
 }
 
@@ -155,6 +157,7 @@ mod tests {
     use plimsoll_clock::RealClock;
 
     use super::*;
+    use crate::target::Secret;
 
     /// How many processes have this number among their words.
     fn sleepers(number: &str) -> usize {
@@ -179,6 +182,17 @@ mod tests {
         let script = Script { ends_all: false, ..Script::new("restart command", command, Duration::from_hours(1)) };
         let said = script.run(&RealClock::new(), &mut || Ok(())).unwrap();
         assert_eq!(said.len() as u64, MOST_OUTPUT);
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_text_is_cut() {
+        let _secret = Secret::new("planted-word-8");
+        let line = format!("{}planted-word-8", "x".repeat(LINE_CHARACTERS - 4));
+        assert!(last_line(&line).is_some_and(|line| line.ends_with("x***")), "{:?}", last_line(&line));
+        let command = "head -c 1048570 /dev/zero | tr '\\0' '\\n'; echo planted-word-8; exit 1";
+        let script = Script { ends_all: false, ..Script::new("restart command", command, Duration::from_hours(1)) };
+        let error = script.run(&RealClock::new(), &mut || Ok(())).unwrap_err();
+        assert_eq!(error.message, "the restart command failed: it prints more than 1 MB");
     }
 
     #[test]

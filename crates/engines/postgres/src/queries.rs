@@ -37,8 +37,8 @@ const MOST_ROWS: usize = 500_000;
 /// From this part of the room on it is nearly full.
 const NEARLY_FULL_PERCENT: usize = 90;
 
-/// SQLSTATE of bytes that are no text in an encoding.
-const NO_TEXT: &str = "22021";
+/// SQLSTATEs of bytes that are no text in an encoding, of a text that has none there, and of two encodings without a way between them.
+const NO_TEXT: [&str; 3] = ["22021", "22P05", "42883"];
 /// SQLSTATEs of a check that fails, and of what is not there any more: a table, a schema, a function.
 const GONE: [&str; 4] = ["22012", "42P01", "3F000", "42883"];
 
@@ -245,7 +245,8 @@ impl StatementSampler {
             if error.kind == ErrorKind::Permission {
                 return error.hint(format!("GRANT SELECT ON {view} TO the user of the URL"));
             }
-            if !error.code.as_deref().is_some_and(|code| GONE.contains(&code)) {
+            // What is checked is locked.
+            if is_checked || !error.code.as_deref().is_some_and(|code| GONE.contains(&code)) {
                 return error;
             }
             // The next reading looks for it anew.
@@ -260,7 +261,7 @@ impl StatementSampler {
     /// are no texts, and that is said.
     fn of_texts(&mut self, question: &str) -> Result<Vec<Texts>> {
         match self.guarded(question) {
-            Err(error) if error.code.as_deref() == Some(NO_TEXT) => {
+            Err(error) if error.code.as_deref().is_some_and(|code| NO_TEXT.contains(&code)) => {
                 self.has_foreign_text = true;
                 Ok(Vec::new())
             }
