@@ -1,12 +1,14 @@
 //! How each database goes on: as it is, with larger files, or with other files. The cheapest that carries it
 //! with room to spare is the answer: the one that takes the least space while it is made.
 
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use crate::file::{DatabaseFile, FileKind};
+use crate::gain::{Brings, all_of, brings_all};
 use crate::judgement::Judgement;
-use crate::layout::{Layout, Rules};
+use crate::layout::{Layout, Need, Rules};
 use crate::limits::{FileLimits, Next, of_file};
 use crate::rules::used;
-use crate::storage::Storage;
+use crate::storage::{LimitOf, Storage};
 
 /// To move rows among files is work: what saves it may take so many times the space.
 pub(crate) const WORTH: f64 = 1.1;
@@ -76,15 +78,53 @@ pub fn choose(
     // A layout goes by rates, which do not say why a file is slow.
     let is_slow = own.iter().any(|at| judged.is_slow(*at));
     let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
-    let is_cheaper = least_gb.is_some_and(|least_gb| least_gb * WORTH < space_gb);
-    // Where larger files have no room at all, others may have it once these gave back what they don't need.
     let others_gb: f64 = (0..files.len()).filter(|at| !own.contains(at)).map(|at| files[at].size_gb).sum();
+    // What saves little of the instance's space is not worth it either, where there is room.
+    let little_gb = (WORTH - 1.0) * storage.space_gb().unwrap_or(0.0);
+    let has_room = space_gb + others_gb <= storage.space_gb().unwrap_or(f64::INFINITY);
+    let is_worth = |least_gb: f64| least_gb * WORTH < space_gb && (space_gb - least_gb > little_gb || !has_room);
+    let is_cheaper = least_gb.is_some_and(is_worth);
+    // Where larger files have no room at all, others may have it once these gave back what they don't need.
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY) - others_gb;
     let fits_alone = space_gb > most_gb && front.iter().any(|layout| layout.space_gb <= most_gb);
     if !are_several && !is_slow && (is_cheaper || fits_alone) {
         return Choice::Layout;
     }
     Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
+}
+
+/// What a layout brings the data files of its database, where one of them stands at a limit: which limit that is, and the gain.
+pub fn gain(
+    need: &Need,
+    layout: &Layout,
+    (files, judged): (&[DatabaseFile], &Judgement),
+    storage: &Storage<'_>,
+) -> Option<Gain> {
+    let is_own =
+        |at: &usize| files[*at].kind == FileKind::Data && files[*at].database.eq_ignore_ascii_case(&need.database);
+    let own: Vec<usize> = (0..files.len()).filter(is_own).collect();
+    let used = |at: usize| Some((at, used(&files[at], &of_file(&files[at], storage))?));
+    let most = own.iter().filter_map(|at| used(*at)).max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let (file, (used_percent, of)) =
+        most.filter(|(_, (percent, _))| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(percent))?;
+    let most_times = judged.most_times.get(file).copied().unwrap_or(f64::INFINITY);
+    let all: Vec<&DatabaseFile> = own.iter().map(|at| &files[*at]).collect();
+    let step = all_of(&layout.data_step, layout.data_files as usize, Rules::default().imbalance);
+    let brings = brings_all(&all, of, &step, judged.least_ms, most_times)?;
+    Some(Gain { file, used_percent, of, brings })
+}
+
+/// What other files bring a database.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gain {
+    /// The data file that uses most of its limits, by its place in the list.
+    pub file: usize,
+    /// How much of its limit it uses, in percent.
+    pub used_percent: f64,
+    /// Of which.
+    pub of: LimitOf,
+    /// What all data files would do.
+    pub brings: Brings,
 }
 
 /// The space that the files of a database take once its layout is made and before anything is given back, in GB.

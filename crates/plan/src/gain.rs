@@ -1,7 +1,7 @@
 //! What a larger file brings, as an interval: from nothing, where nothing more was wanted, to all that the limits and the operations under
 //! way allow (Little's law: operations under way = rate x time).
 
-use crate::file::DatabaseFile;
+use crate::file::{DatabaseFile, FileKind};
 use crate::storage::{LimitOf, Step};
 
 /// Up to here a time is no longer than the least, in percent of it.
@@ -56,10 +56,38 @@ pub fn brings(
     Some(Brings { most_percent: 100.0 * (rate / seen - 1.0), ms })
 }
 
+/// The limits of so many equal files together, of which the busiest does so many times what they do on average.
+pub fn all_of(step: &Step, files: usize, imbalance: f64) -> Step {
+    let busier = if files > 1 { imbalance } else { 1.0 };
+    let all = |limit: Option<f64>| limit.map(|limit| limit * files as f64 / busier);
+    Step { iops: all(step.iops), mb_per_s: all(step.mb_per_s), ..step.clone() }
+}
+
+/// The same as [`brings`], of all data files over which rows are spread, as if they were one.
+pub fn brings_all(
+    files: &[&DatabaseFile],
+    of: LimitOf,
+    step: &Step,
+    unthrottled_ms: [f64; 2],
+    most_times: f64,
+) -> Option<Brings> {
+    let sum = |of: fn(&DatabaseFile) -> Option<f64>| {
+        Some(files.iter().filter_map(|file| of(file)).sum::<f64>()).filter(|rate| *rate > 0.0)
+    };
+    let longest = |of: fn(&DatabaseFile) -> Option<f64>| files.iter().filter_map(|file| of(file)).reduce(f64::max);
+    let together = DatabaseFile {
+        iops: sum(|file| file.iops),
+        mb_per_s: sum(|file| file.mb_per_s),
+        read_ms: longest(|file| file.read_ms),
+        write_ms: longest(|file| file.write_ms),
+        ..DatabaseFile::new("", "", FileKind::Data, 0.0)
+    };
+    brings(&together, of, step, unthrottled_ms, most_times)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::FileKind;
 
     fn step(iops: f64) -> Step {
         Step { name: None, blob_gb: 0.0, iops: Some(iops), mb_per_s: Some(150.0) }

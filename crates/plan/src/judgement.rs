@@ -11,6 +11,10 @@ pub struct Judgement {
     pub advice: Vec<Advice>,
     /// Why a larger file would do no more, of each.
     pub(crate) held: Vec<Option<Hindrance>>,
+    /// How many times what it does each can do at most, whatever its size.
+    pub(crate) most_times: Vec<f64>,
+    /// How long an operation takes below its limits, in ms, from the least to the most.
+    pub(crate) least_ms: [f64; 2],
 }
 
 impl Judgement {
@@ -41,9 +45,9 @@ pub fn back_gb(advised: &[Advice], files: &[DatabaseFile]) -> f64 {
 }
 
 /// The sizes that files are to have, in the order of the advice.
-pub fn sizes(grown: &[Advice]) -> impl Iterator<Item = (usize, f64)> {
-    grown.iter().filter_map(|one| match &one.finding {
-        Finding::Grow { size_gb, .. } => Some((*one.files.first()?, *size_gb)),
-        _ => None,
+pub fn sizes<'a>(grown: impl IntoIterator<Item = &'a Advice>) -> impl Iterator<Item = (usize, f64)> {
+    grown.into_iter().flat_map(|one| match &one.finding {
+        Finding::Grow { size_gb, .. } => one.files.iter().map(|at| (*at, *size_gb)).collect(),
+        _ => Vec::new(),
     })
 }

@@ -224,13 +224,14 @@ struct Beginning {
 
 /// One layout for each database, with the least space of all, of those the least blobs, and of those the fewest files; `None` if they do not
 /// fit together into so much space, so many GB of blobs and so many files.
-pub fn together(fronts: &[Vec<Layout>], space_gb: f64, blobs_gb: f64, most_files: u32) -> Option<Vec<usize>> {
-    let most = |front: &Vec<Layout>| front.iter().map(|layout| layout.data_files + 1).max().unwrap_or(0);
+pub fn together(fronts: &[impl AsRef<[Layout]>], space_gb: f64, blobs_gb: f64, most_files: u32) -> Option<Vec<usize>> {
+    let fronts = || fronts.iter().map(AsRef::as_ref);
+    let most = |front: &[Layout]| front.iter().map(|layout| layout.data_files + 1).max().unwrap_or(0);
     // Where all fit anyway, their number makes no beginning better.
-    let counts_files = fronts.iter().map(most).sum::<u32>() > most_files;
+    let counts_files = fronts().map(most).sum::<u32>() > most_files;
     let mut stages: Vec<Vec<Beginning>> =
         vec![vec![Beginning { space_gb: 0.0, blob_gb: 0.0, files: 0, before: 0, chosen: 0 }]];
-    for front in fronts {
+    for front in fronts() {
         let mut next: Vec<Beginning> = Vec::new();
         for (before, begun) in stages.last()?.iter().enumerate() {
             for (chosen, layout) in front.iter().enumerate() {

@@ -6,6 +6,7 @@ use crate::judgement::{self, Judgement};
 use crate::limits::Limits;
 use crate::storage::Storage;
 
+mod alike;
 mod case;
 mod diagnosis;
 mod growth;
@@ -43,8 +44,10 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     };
     let mut grown: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
     more::instead(&mut grown, &case);
+    alike::together(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
-    let mut fit = space::fit(files, limits, storage, &sizes);
+    let wanted: Vec<Vec<(usize, f64)>> = grown.iter().map(|one| judgement::sizes([one]).collect()).collect();
+    let mut fit = space::fit(files, limits, storage, &wanted);
     for one in &mut grown {
         let at = one.files.first().copied();
         match &mut one.finding {
@@ -93,7 +96,13 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         RULES.iter().position(|rule| rule.id == id)
     };
     all.sort_by_key(place);
-    Judgement { advice: all, held: (0..files.len()).map(|at| held::held(at, &case)).collect() }
+    let places = || 0..files.len();
+    Judgement {
+        advice: all,
+        held: places().map(|at| held::held(at, &case)).collect(),
+        most_times: places().map(|at| held::most_times(at, &case)).collect(),
+        least_ms: case.least_ms(),
+    }
 }
 
 /// Files that do more than their limits let them, those that do most first.

@@ -13,8 +13,12 @@ fn file(name: &str, kind: FileKind, size_gb: f64, iops: f64) -> DatabaseFile {
 }
 
 fn of(files: &[DatabaseFile]) -> Choice {
+    with_space(files, None)
+}
+
+fn with_space(files: &[DatabaseFile], space_gb: Option<f64>) -> Choice {
     let day = Some(Date { year: 2018, month: 12, day: 18 });
-    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes { day, ..Wishes::default() }).unwrap();
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes { day, space_gb, vcores: None }).unwrap();
     let rules = Rules::default();
     let need = needs(files, &Judgement::default()).remove(0);
     choose("SHOP", (files, &Judgement::default()), &front(&need, &storage, &rules), &storage, &rules)
@@ -40,7 +44,9 @@ fn larger_files_are_the_way_where_others_take_more() {
     assert_eq!((enlarged.files, enlarged.space_gb), (vec![(1, 129.0), (0, 129.0)], 258.0), "the log first");
     // 1,000 GB with 5,000 IOPS: another 513 GB take less than 1,025 for each of four.
     let four: Vec<_> = (0..4).map(|at| file(&at.to_string(), FileKind::Data, 600.0, 4900.0)).collect();
-    assert_eq!(of(&four), Choice::Layout);
+    assert_eq!(with_space(&four, Some(4099.0)), Choice::Layout);
+    assert_eq!(with_space(&four, Some(6000.0)), Choice::Layout, "it saves 674 GB, which are more than a tenth");
+    assert!(matches!(with_space(&four, Some(8000.0)), Choice::Enlarge(_)), "and here they are not");
     // No size of one file has 9,000.
     assert_eq!(of(&[file("d", FileKind::Data, 96.0, 9000.0)]), Choice::Layout);
     // Files of several filegroups are no layout.

@@ -39,10 +39,12 @@ impl Case<'_> {
         used(&self.files[at], &self.limits.files[at]).map_or(0.0, |(percent, _)| percent)
     }
 
-    /// How long an operation takes below its limits: the least is the least that was seen of any file here, if that is less than is published.
+    /// How long an operation takes below its limits: the least is that of the reads and of the writes of any file here, if that is less than is
+    /// published.
     pub fn least_ms(&self) -> [f64; 2] {
         let [least, most] = self.storage.unthrottled_ms();
-        let seen = self.files.iter().filter(|file| !file.is_of_tempdb()).filter_map(slower_ms);
+        let own = self.files.iter().filter(|file| !file.is_of_tempdb());
+        let seen = own.flat_map(|file| file.read_ms.into_iter().chain(file.write_ms)).filter(|ms| *ms > 0.0);
         [seen.fold(least, f64::min), most]
     }
 

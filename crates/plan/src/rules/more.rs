@@ -5,8 +5,8 @@ use super::held::most_times;
 use super::sizes::databases;
 use crate::advice::{Advice, Finding, of};
 use crate::choice::WORTH;
-use crate::file::{DatabaseFile, FileKind};
-use crate::gain::brings;
+use crate::file::DatabaseFile;
+use crate::gain;
 use crate::layout::{ROOM_PART, Rules};
 use crate::storage::{Step, Storage};
 
@@ -72,10 +72,11 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
         };
         let Some(first) = grown.iter().position(is_own) else { continue };
         let at_limit: Vec<usize> = grown.iter().filter(|one| is_own(one)).flat_map(|one| one.files.clone()).collect();
-        if let Some(advice) = added(&at_limit, &places, case) {
-            grown[first] = advice;
-            grown.retain(|one| !is_own(one));
-        }
+        // Where no number of files has enough that is one answer for all of them, too.
+        let answer =
+            added(&at_limit, &places, case).unwrap_or_else(|| Advice { files: at_limit, ..grown[first].clone() });
+        grown[first] = answer.clone();
+        grown.retain(|one| !is_own(one) || *one == answer);
     }
 }
 
@@ -94,18 +95,11 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Advice
     let now = Now { files: places.len(), largest_gb, smallest: Some(smallest) };
     let more = more(rates, content_gb, now, (case.storage, &rules))?;
     let all = places.len() + more.added;
-    // All of them as one file: what it does, and what it could do.
-    let longest = |of: fn(&DatabaseFile) -> Option<f64>| own().filter_map(of).reduce(f64::max);
-    let together = DatabaseFile {
-        iops: Some(rates[0]).filter(|rate| *rate > 0.0),
-        mb_per_s: Some(rates[1]).filter(|rate| *rate > 0.0),
-        read_ms: longest(|file| file.read_ms),
-        write_ms: longest(|file| file.write_ms),
-        ..DatabaseFile::new("", "", FileKind::Data, content_gb)
-    };
-    let limit = |of: fn(&Step) -> Option<f64>| Some(of(&more.step)?.min(of(smallest)?) * all as f64 / rules.imbalance);
-    let step = Step { iops: limit(|step| step.iops), mb_per_s: limit(|step| step.mb_per_s), ..more.step.clone() };
-    let brings = brings(&together, of_limit, &step, case.least_ms(), most_times(first, case));
+    let least = |of: fn(&Step) -> Option<f64>| Some(of(&more.step)?.min(of(smallest)?));
+    let step = Step { iops: least(|step| step.iops), mb_per_s: least(|step| step.mb_per_s), ..more.step.clone() };
+    let own: Vec<&DatabaseFile> = own().collect();
+    let step = gain::all_of(&step, all, rules.imbalance);
+    let brings = gain::brings_all(&own, of_limit, &step, case.least_ms(), most_times(first, case));
     let More { added, size_gb, step } = more;
     let finding = Finding::Add { used_percent, of: of_limit, added, all, size_gb, step, brings, elsewhere: None };
     of("more-files", at_limit.to_vec(), finding)

@@ -32,29 +32,33 @@ impl Fit {
         has_room
     }
 
-    /// Whether all do.
-    pub fn is_all(&self, wanted: &[(usize, f64)]) -> bool {
-        self.first.len() == wanted.len()
+    /// Whether all of so many files do.
+    pub fn is_all(&self, wanted: usize) -> bool {
+        self.first.len() == wanted
     }
 }
 
-/// Which of the wanted sizes such an instance can have at most, the first first.
-pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[(usize, f64)]) -> Fit {
-    let more_gb = |(at, size_gb): &(usize, f64)| {
-        let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
-        (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
+/// Which of the wanted sizes such an instance can have at most, the first first. Those that stand together fit together or not at all.
+pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[Vec<(usize, f64)>]) -> Fit {
+    let add = |sum: (f64, f64), more: (f64, f64)| (sum.0 + more.0, sum.1 + more.1);
+    let more_gb = |together: &Vec<(usize, f64)>| {
+        let of = |(at, size_gb): &(usize, f64)| {
+            let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
+            (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
+        };
+        together.iter().map(of).fold((0.0, 0.0), add)
     };
     let now = (limits.file_gb, limits.blob_gb);
-    let (files_gb, blobs_gb) = wanted.iter().map(more_gb).fold(now, |sum, more| (sum.0 + more.0, sum.1 + more.1));
+    let (files_gb, blobs_gb) = wanted.iter().map(more_gb).fold(now, add);
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY);
     let most_blobs_gb = storage.blobs_gb().unwrap_or(f64::INFINITY);
     let (mut all_gb, mut all_blobs_gb) = now;
     let mut first = Vec::new();
-    for one in wanted {
-        let more = more_gb(one);
-        if all_gb + more.0 <= most_gb && all_blobs_gb + more.1 <= most_blobs_gb {
-            (all_gb, all_blobs_gb) = (all_gb + more.0, all_blobs_gb + more.1);
-            first.push(one.0);
+    for together in wanted {
+        let (gb, blobs_gb) = add((all_gb, all_blobs_gb), more_gb(together));
+        if gb <= most_gb && blobs_gb <= most_blobs_gb {
+            (all_gb, all_blobs_gb) = (gb, blobs_gb);
+            first.extend(together.iter().map(|(at, _)| *at));
         }
     }
     Fit { files_gb, blobs_gb, first, left_gb: most_gb - all_gb, left_blobs_gb: most_blobs_gb - all_blobs_gb }
@@ -70,7 +74,7 @@ pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice], back_gb: f64) -
     }
     let needed_gb = fit.files_gb;
     let most_gb = storage.most_gb().or(storage.space_gb());
-    if fit.is_all(&wanted) {
+    if fit.is_all(wanted.len()) {
         let (space_gb, most_gb) = (storage.space_gb().filter(|space| needed_gb > *space)?, most_gb?);
         let files = wanted.iter().map(|(at, _)| *at).collect();
         return of("space-first", files, Finding::Space { needed_gb, space_gb, most_gb, back_gb });

@@ -1,9 +1,9 @@
 //! `plimsoll plan`: on which storage files belong, by published limits.
 
 mod json;
+mod layouts;
 mod sample;
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
@@ -13,17 +13,12 @@ use plimsoll_disk::bought::{Purchase, promise};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
-use plimsoll_plan::choice::{self, Choice};
-use plimsoll_plan::judgement::Judgement;
-use plimsoll_plan::layout::{self, Layout, Need, Rules};
-use plimsoll_plan::limits::{Limits, limits};
+use plimsoll_plan::layout::Rules;
+use plimsoll_plan::limits::limits;
 use plimsoll_plan::list::List;
-use plimsoll_plan::rules::{Observed, judge, space, used};
+use plimsoll_plan::rules::{Observed, judge};
 use plimsoll_plan::sources::{self, Disks, Source};
-use plimsoll_plan::statements::Steps;
-use plimsoll_plan::trial::{Trial, trial};
-use plimsoll_plan::{Activity, Advice, DatabaseFile, FileKind, Finding, ListError, Storage, Wishes, waits};
-use plimsoll_report::layouts::Found;
+use plimsoll_plan::{Activity, DatabaseFile, ListError, Storage, Wishes, waits};
 use plimsoll_report::model::Report;
 use plimsoll_report::planned::{self, Plan};
 use plimsoll_report::terminal::{self, Style};
@@ -38,12 +33,6 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use sample::{Pace, Sampled};
-
-/// Databases that layouts are searched for: ten times what an instance can have (resource limits, 2026-08-10).
-const MOST_DATABASES: usize = 1000;
-
-/// Layouts that are tried under load.
-const MOST_TRIALS: usize = 20;
 
 /// Plans files on Managed Instance, or shows what was published of an instance.
 pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
@@ -92,9 +81,9 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let (files, activity) = (input.files, input.activity);
     let found = limits(&files, &storage);
     let mut judged = judge(&files, &storage, &found, &observed);
-    let layouts = options.layouts.then(|| search((&files, &found), &storage, &judged, rules)).transpose()?;
-    if let Some(layouts) = &layouts {
-        answered(&mut judged.advice, &files, layouts);
+    let searched = options.layouts.then(|| layouts::search((&files, &found), &storage, &judged, rules)).transpose()?;
+    if let Some(searched) = &searched {
+        layouts::answered(&mut judged.advice, &files, searched);
     }
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;
     let held = pool.as_ref().map(|pool| (pool, against(&files, &activity, (&storage, &found), pool)));
@@ -110,7 +99,7 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         storage: &storage,
         limits: &found,
         advised: &judged.advice,
-        layouts: layouts.as_ref(),
+        layouts: searched.as_ref(),
         activity: &activity,
         observed: &observed,
         remarks: &input.remarks,
@@ -290,15 +279,6 @@ fn show(report: &Report, json: impl FnOnce() -> Value, options: &PlanMi, printer
     Ok(exit::DONE)
 }
 
-/// Tries the first layouts of each database under load, for as long as people wait: of many databases none.
-fn trials(needs: &[Need], fronts: &[Vec<Layout>], storage: &Storage<'_>, rules: &Rules) -> Vec<Vec<Trial>> {
-    let tried = MOST_TRIALS / needs.len().max(1);
-    let of = |(need, front): (&Need, &Vec<Layout>)| -> Vec<Trial> {
-        front.iter().take(tried).map(|layout| trial(need, layout, storage, rules, 1)).collect()
-    };
-    needs.iter().zip(fronts).map(of).collect()
-}
-
 /// How layouts are chosen.
 fn rules(options: &PlanMi, headroom_percent: f64) -> Result<Rules, Failure> {
     let most_wait = units::parse_duration(&options.most_wait).map_err(|error| {
@@ -306,111 +286,6 @@ fn rules(options: &PlanMi, headroom_percent: f64) -> Result<Rules, Failure> {
     })?;
     let most_wait_ms = most_wait.as_secs_f64() * 1e3;
     Ok(Rules { headroom_percent, most_files: options.most_files, most_wait_ms, ..Rules::default() })
-}
-
-/// Layouts that carry what the files were seen to do, as far as what was judged of them lets them change.
-fn search(
-    (files, limits): (&[DatabaseFile], &Limits),
-    storage: &Storage<'_>,
-    judged: &Judgement,
-    rules: Rules,
-) -> Result<Found, Failure> {
-    if !files.iter().any(|file| file.iops.is_some() || file.mb_per_s.is_some()) {
-        return Err(Failure::usage("--layouts: the list does not say what the files do")
-            .hint("add columns iops and mb_per_s, those at the busiest time"));
-    }
-    let needs = layout::needs(files, judged);
-    if needs.len() > MOST_DATABASES {
-        return Err(Failure::usage(format!("--layouts: the list has more than {MOST_DATABASES} databases"))
-            .hint("an instance has 100 at most: make a list for each"));
-    }
-    let mut found = Found { rules, ..Found::default() };
-    for need in needs {
-        let front = layout::front(&need, storage, &found.rules);
-        match choice::choose(&need.database, (files, judged), &front, storage, &found.rules) {
-            Choice::AsItIs => found.as_they_are.push(need.database),
-            Choice::NoUse => found.held.push(need.database),
-            Choice::Groups => found.of_groups.push(need.database),
-            Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
-            Choice::Layout => {
-                found.needs.push(need);
-                found.fronts.push(front);
-            }
-        }
-    }
-    // Those of the server itself need no layout, and grow where that is advised.
-    let mut seen = BTreeSet::new();
-    for file in files.iter().filter(|file| file.is_of_system() && seen.insert(file.database.to_lowercase())) {
-        if let Choice::Enlarge(one) = choice::choose(&file.database, (files, judged), &[], storage, &found.rules) {
-            found.enlarged.push(one);
-        }
-    }
-    leave_out(&mut found, (files, limits), storage);
-    // What has no layout here takes its room all the same.
-    let has_layout = |file: &&DatabaseFile| {
-        let is_own = |need: &Need| need.database.eq_ignore_ascii_case(&file.database);
-        file.kind != FileKind::Container && found.needs.iter().any(is_own)
-    };
-    let grown = |at: usize| found.enlarged.iter().flat_map(|one| &one.files).find(|(grown, _)| *grown == at);
-    let apart = files.iter().enumerate().filter(|(_, file)| !has_layout(file));
-    let (mut apart_gb, mut apart_blobs_gb, mut apart_files) = (0.0, 0.0, 0);
-    for (at, file) in apart {
-        let size_gb = grown(at).map_or(file.size_gb, |(_, size_gb)| *size_gb);
-        let blob_gb = storage.blob_gb(size_gb).filter(|_| !file.is_of_tempdb());
-        (apart_gb, apart_blobs_gb, apart_files) =
-            (apart_gb + size_gb, apart_blobs_gb + blob_gb.unwrap_or(0.0), apart_files + 1);
-    }
-    let space_gb = storage.space_gb().map_or(f64::INFINITY, |space| space - apart_gb);
-    let blobs_gb = storage.blobs_gb().map_or(f64::INFINITY, |blobs| blobs - apart_blobs_gb);
-    let most_files = storage.tier.files.unwrap_or(u32::MAX).saturating_sub(apart_files);
-    let chosen = layout::together(&found.fronts, space_gb, blobs_gb, most_files);
-    found.chosen = chosen.filter(|_| space_gb >= 0.0 && blobs_gb >= 0.0);
-    found.trials = trials(&found.needs, &found.fronts, storage, &found.rules);
-    let mut steps = Steps::default();
-    for (at, size_gb) in found.enlarged.iter().flat_map(|one| &one.files) {
-        steps.enlarge(&files[*at], *size_gb, "What was seen leaves too little of its limits.");
-    }
-    for (need, layout) in found.pairs() {
-        let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
-        steps.layout(&need.database, files, layout, &like_gb);
-    }
-    let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
-    found.statements = steps.text(free_gb, storage.raise_gb());
-    Ok(found)
-}
-
-/// Leaves out files that are to grow and have no room to, whatever the space is raised to. Those that use most of their limits come first.
-fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), storage: &Storage<'_>) {
-    let percent = |at: usize| used(&files[at], &limits.files[at]).map_or(0.0, |(percent, _)| percent);
-    let mut wanted: Vec<(usize, f64)> = found.enlarged.iter().flat_map(|one| one.files.iter().copied()).collect();
-    wanted.sort_by(|a, b| percent(b.0).total_cmp(&percent(a.0)));
-    let fit = space::fit(files, limits, storage, &wanted);
-    for one in &mut found.enlarged {
-        let (fits, rest): (Vec<(usize, f64)>, Vec<_>) =
-            one.files.iter().copied().partition(|(at, _)| fit.first.contains(at));
-        one.files = fits;
-        one.space_gb -= rest.iter().map(|(at, size_gb)| size_gb - files[*at].size_gb).sum::<f64>();
-        found.without_room.extend(rest.into_iter().map(|(at, _)| at));
-    }
-    found.enlarged.retain(|one| !one.files.is_empty());
-}
-
-/// Advice that layouts have another answer for is an alternative.
-fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &Found) {
-    let has_layout = |at: usize| found.pairs().any(|(need, _)| need.database.eq_ignore_ascii_case(&files[at].database));
-    let is_other = |at: usize, size_gb: f64| {
-        let mut grown = found.enlarged.iter().flat_map(|one| &one.files);
-        has_layout(at) || grown.any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() > 0.5)
-    };
-    for one in advised.iter_mut() {
-        let Some(at) = one.files.first() else { continue };
-        one.is_alternative |= match &one.finding {
-            Finding::Grow { size_gb, .. } => is_other(*at, *size_gb),
-            Finding::Add { .. } | Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
-            Finding::Space { .. } | Finding::Short { .. } => one.files.iter().any(|at| has_layout(*at)),
-            _ => false,
-        };
-    }
 }
 
 fn wishes(options: &PlanMi) -> Result<Wishes, Failure> {

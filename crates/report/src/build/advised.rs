@@ -1,11 +1,12 @@
 //! What each piece of advice says of files, in sentences, and those that are to grow as a table.
 
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::gain::Brings;
 use plimsoll_plan::hindrance::Hindrance;
-use plimsoll_plan::rules::NORMAL_MS;
+use plimsoll_plan::rules::{NORMAL_MS, used};
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::storage::{Cores, Elsewhere, LimitOf};
-use plimsoll_plan::{Advice, DatabaseFile, Finding, Step};
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits, Step};
 
 use crate::model::format::{count, listed, quantity};
 use crate::model::{Table, number, text};
@@ -16,11 +17,14 @@ const MOST_NAMED: usize = 5;
 /// An instance's space comes in multiples of so many GB (resource limits, 2022-06-02).
 const SPACE_STEP_GB: f64 = 32.0;
 
+/// A log that does so many times what logs may grow by was read, too.
+const READ_TIMES: f64 = 1.1;
+
 /// What is loaded elsewhere first, or written shorter, takes less of the log.
 const LESS_LOG: &str = "load into tempdb first, or use clustered columnstore indexes, which log less";
 
 /// What one piece of advice says.
-pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
+pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
     let names = |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let named = || names(&one.files);
     let stands = |percent: f64, of: LimitOf| {
@@ -28,13 +32,17 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             return format!("{} use up to {} of their {}", named(), quantity(percent, "%"), of.name());
         }
         let often = one.files.first().and_then(|at| intervals(&files[*at])).unwrap_or_default();
-        format!("{} uses {} of its {}{often}", named(), quantity(percent, "%"), of.name())
+        let other =
+            one.files.first().and_then(|at| other_limit(&files[*at], &limits.files[*at], of)).unwrap_or_default();
+        format!("{} uses {} of its {}{other}{often}", named(), quantity(percent, "%"), of.name())
     };
     let gb = |size: f64| quantity(size, "GB");
     match &one.finding {
         Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores } => {
-            let first = names(&one.files[..one.files.len().min(1)]);
-            log_rate(&first, [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s], *cores)
+            let is_read = |at: &usize| files[*at].mb_per_s.is_some_and(|rate| rate > READ_TIMES * limit_mb_per_s);
+            let read: Vec<usize> = one.files.iter().copied().filter(is_read).collect();
+            let first = names(if read.is_empty() { &one.files[..one.files.len().min(1)] } else { &read });
+            log_rate((&first, read.len()), [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s], *cores)
         }
         Finding::NoUse { why } => held(*why, &named()),
         Finding::Above { used_percent, of } => {
@@ -58,12 +66,13 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
         }
         Finding::Grow { used, slow_ms, size_gb, step, fits, brings } => {
             let why = match (slow_ms, used) {
-                (Some(ms), _) => slow(&named(), *ms),
+                (Some(ms), _) => slow(&named(), one.files.len(), *ms),
                 (None, used) => used.map_or_else(named, |(percent, of)| stands(percent, of)),
             };
             let brings = brings.as_ref().map(gains).unwrap_or_default();
             let room = if *fits { "" } else { ". There is no room for that" };
-            format!("{why}: with {} it would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
+            let it = if one.files.len() > 1 { "each" } else { "it" };
+            format!("{why}: with {} {it} would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
         }
         Finding::Add { used_percent, of, added, all, size_gb, step, brings, elsewhere } => format!(
             "{}, and no size is known to have enough. Add {} of {}, with {} each: once the rows are spread over all {all}, they carry what was \
@@ -73,20 +82,16 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
             gb(*size_gb),
             has(step).unwrap_or_default(),
             brings.as_ref().map(gains).unwrap_or_default(),
-            elsewhere.as_ref().map_or_else(String::new, |all| {
-                // What has more is said once.
-                if all.is_empty() {
-                    return " Such an instance has no room for that.".to_owned();
-                }
-                let mut others: Vec<String> = all.iter().map(has_more).collect();
-                others.push("several instances".to_owned());
-                format!(" Such an instance has no room for that. It takes one of these: {}.", others.join("; "))
-            })
+            elsewhere.as_ref().map(|all| no_room(all)).unwrap_or_default()
         ),
-        Finding::Elsewhere { used_percent, of } => format!(
-            "{}, and no size is known to have enough: Business Critical, or a machine with disks of its own, has other limits.",
-            stands(*used_percent, *of)
-        ),
+        Finding::Elsewhere { used_percent, of } => {
+            let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
+            let nor = if is_data { ", nor have 8 data files, and more of them are not advised" } else { "" };
+            format!(
+                "{}, and no size is known to have enough{nor}: Business Critical, or a machine with disks of its own, has other limits.",
+                stands(*used_percent, *of)
+            )
+        }
         Finding::Equal { smallest_gb, largest_gb, more_gb } if largest_gb > smallest_gb => format!(
             "Files of a filegroup should be of one size, as rows are spread by free space: of {} the smallest has {}, and the largest {}. All as \
              large would take {} more.",
@@ -116,7 +121,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile]) -> String {
         Finding::Waits { percent, slowest_ms, first, cores } => {
             waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)], *cores)
         }
-        Finding::Slow { ms } => slow(&named(), *ms) + ".",
+        Finding::Slow { ms } => slow(&named(), one.files.len(), *ms) + ".",
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
 }
@@ -171,11 +176,12 @@ fn by_cores(cores: Cores) -> String {
 }
 
 /// How fast the logs grow: each at its busiest, which need not have been at one time.
-fn log_rate(first: &str, [all, largest, limit]: [f64; 3], cores: Cores) -> String {
+fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores: Cores) -> String {
     let mb = |rate: f64| quantity(rate, "MB/s");
-    if largest > 1.1 * limit {
+    if read > 0 {
         return format!(
-            "{first} did {}, and the logs of the instance may grow by {} together: so part of it was read, as by backups{}.",
+            "{first} did {}{}, and the logs of the instance may grow by {} together: so part of it was read, as by backups{}.",
+            if read > 1 { "up to " } else { "" },
             mb(largest),
             mb(limit),
             if cores == Cores::Nothing { "" } else { ", or the instance has other vCores" }
@@ -239,6 +245,17 @@ fn short(
     format!("{too_much} {first} {what} one of these: {}.", others.join("; "))
 }
 
+/// That there is no room for what is added.
+fn no_room(elsewhere: &[Elsewhere]) -> String {
+    // What has more is said once.
+    if elsewhere.is_empty() {
+        return " Such an instance has no room for that.".to_owned();
+    }
+    let mut others: Vec<String> = elsewhere.iter().map(has_more).collect();
+    others.push("several instances".to_owned());
+    format!(" Such an instance has no room for that. It takes one of these: {}.", others.join("; "))
+}
+
 /// What has more.
 fn has_more(one: &Elsewhere) -> String {
     let most = quantity(one.most_gb, "GB");
@@ -267,15 +284,27 @@ fn held(why: Hindrance, named: &str) -> String {
 }
 
 /// That a file takes longer than its rates say.
-fn slow(named: &str, ms: f64) -> String {
+fn slow(named: &str, files: usize, ms: f64) -> String {
+    let up_to = if files > 1 { "up to " } else { "" };
     format!(
-        "Reads or writes of {named} take {}, and unthrottled {NORMAL_MS} ms at most: it probably stands at a limit for parts of the time",
+        "Reads or writes of {named} take {up_to}{}, and unthrottled {NORMAL_MS} ms at most: it probably stands at a limit for parts of the time",
         quantity(ms, "ms")
     )
 }
 
+/// That a file stands at its other limit as well.
+fn other_limit(file: &DatabaseFile, limits: &FileLimits, of: LimitOf) -> Option<String> {
+    let step = limits.step.as_ref()?;
+    let (other, seen, limit) = match of {
+        LimitOf::Iops => (LimitOf::Bandwidth, file.mb_per_s?, step.mb_per_s?),
+        LimitOf::Bandwidth => (LimitOf::Iops, file.iops?, step.iops?),
+    };
+    let percent = 100.0 * seen / limit;
+    (percent >= AT_LIMIT_PERCENT).then(|| format!(" and {} of its {}", quantity(percent, "%"), other.name()))
+}
+
 /// What a larger file brings: an interval, as nobody knows how much more is wanted.
-fn gains(brings: &Brings) -> String {
+pub(super) fn gains(brings: &Brings) -> String {
     let rate = format!(", and do 0 to {} more, by how much is wanted", quantity(brings.most_percent, "%"));
     let times = brings.ms.map(|[now, least, most]| {
         let [least, most] = [least, most].map(|ms| quantity(ms, "ms"));
@@ -349,7 +378,11 @@ pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f6
                     (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
                     _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
                 };
-                steps.enlarge(&files[*at], *size_gb, &reason);
+                for other in &one.files {
+                    let reason =
+                        if other == at { &reason } else { "Rows are spread over it as well: files of one size." };
+                    steps.enlarge(&files[*other], *size_gb, reason);
+                }
             }
             Finding::Add { added, size_gb, elsewhere: None, .. } => steps.add(&files[*at], files, *added, *size_gb),
             _ => {}
@@ -360,7 +393,7 @@ pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f6
 }
 
 /// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.
-pub(super) fn table(advised: &[Advice], files: &[DatabaseFile]) -> Option<Table> {
+pub(super) fn table(advised: &[Advice], files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
     struct Row<'a> {
         file: &'a DatabaseFile,
         used: Option<(f64, LimitOf)>,
@@ -371,18 +404,20 @@ pub(super) fn table(advised: &[Advice], files: &[DatabaseFile]) -> Option<Table>
     }
     let is_out = |one: &Advice| matches!(one.finding, Finding::Grow { fits: false, .. });
     let are_some_out = advised.iter().any(is_out);
-    let row = |one: &Advice| {
-        let Advice { files: places, finding: Finding::Grow { used, size_gb, step, brings, fits, .. }, .. } = one else {
-            return None;
+    let rows = |one: &Advice| -> Vec<Row<'_>> {
+        let Advice { files: places, finding: Finding::Grow { size_gb, step, brings, fits, .. }, .. } = one else {
+            return Vec::new();
         };
-        let at = places.first()?;
-        let (used, size_gb) = (*used, *size_gb);
         let most_percent = brings.map(|brings| brings.most_percent);
         let fits = are_some_out.then_some(if *fits { "yes" } else { "no" });
-        Some(Row { file: &files[*at], used, size_gb, step: step.clone(), most_percent, fits })
+        let row = |at: &usize| {
+            let (file, used) = (&files[*at], used(&files[*at], &limits.files[*at]));
+            Row { file, used, size_gb: *size_gb, step: step.clone(), most_percent, fits }
+        };
+        places.iter().map(row).collect()
     };
     Table::of(
-        advised.iter().filter(|one| !one.is_alternative).filter_map(row),
+        advised.iter().filter(|one| !one.is_alternative).flat_map(rows),
         &[
             (text("database"), &|row: &Row<'_>| row.file.database.as_str().into()),
             (text("file"), &|row: &Row<'_>| row.file.name.as_str().into()),

@@ -94,7 +94,7 @@ pub const ALL_PERCENT: f64 = 99.0;
 /// how much was not published.
 pub fn log_of_database(plan: &Plan<'_>, file: &DatabaseFile) -> Option<f64> {
     let [rate] = plan.storage.tier.log_rate.as_slice() else { return None };
-    let (low, high) = rate.database_low.zip(rate.database_high)?;
+    let (low, high) = rate.database_low.zip(plan.storage.log_of_database_mb_per_s())?;
     let of_instance = plan.storage.tier.log_mb_per_second(plan.storage.wishes.vcores);
     // Where all logs together may do less, that binds.
     let binds = file.kind == FileKind::Log && !file.is_of_tempdb() && of_instance.is_none_or(|rate| rate > low);

@@ -1,11 +1,12 @@
 //! Layouts of files: which one each database should have, what else there is, and the statements that carry it out.
 
 use plimsoll_analysis::interval::Interval;
-use plimsoll_plan::choice::Enlarged;
+use plimsoll_plan::choice::{Enlarged, Gain};
 use plimsoll_plan::layout::{Layout, Need, Rules};
 use plimsoll_plan::trial::Trial;
 use plimsoll_plan::{DatabaseFile, FileKind, Storage};
 
+use super::advised::gains;
 use crate::model::format::{count, listed, quantity};
 use crate::model::{
     Axis, Bar, BarChart, Block, Cell, Group, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number,
@@ -38,7 +39,11 @@ pub struct Found {
     pub held: Vec<String>,
     /// Databases that would need other files, and have them in several filegroups.
     pub of_groups: Vec<String>,
-    /// Files that are to grow and have no room to, by their places in the list.
+    /// Databases that no layout carries.
+    pub without_layout: Vec<String>,
+    /// What the chosen ones bring databases that stand at a limit.
+    pub gains: Vec<Gain>,
+    /// Files that are to grow, or to be more, and have no room to, by their places in the list.
     pub without_room: Vec<usize>,
     /// Databases of which larger files take the least space.
     pub enlarged: Vec<Enlarged>,
@@ -110,7 +115,7 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
         let names: Vec<String> = found.without_room.iter().map(|at| files[*at].label()).collect();
         let names = listed(&names, 2 * MOST_NAMED);
         all.push(format!(
-            "To have {headroom} to spare these would have to grow, and such an instance has no room for that: {names}."
+            "To have {headroom} to spare these would have to grow or to be more, and such an instance has no room for that: {names}."
         ));
     }
     if !found.enlarged.is_empty() {
@@ -120,40 +125,35 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
         let names = listed(&grown, 2 * MOST_NAMED);
         all.push(format!("Larger files are the cheapest way to have {headroom} to spare, and move no rows: {names}."));
     }
-    if !found.needs.is_empty() {
-        all.push(sentence(found, storage));
+    if !found.without_layout.is_empty() {
+        all.push(format!(
+            "No layout of up to {} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), a \
+             longer wait (--most-wait), or Business Critical.",
+            count(found.rules.most_files as usize, "data file"),
+            listed(&found.without_layout, MOST_NAMED)
+        ));
     }
+    if !found.needs.is_empty() {
+        all.push(sentence(found));
+    }
+    all.extend(found.gains.iter().take(MOST_NAMED).map(|one| gain(one, files)));
     all
 }
 
+/// Why a database gets other files, and what they bring.
+fn gain(one: &Gain, files: &[DatabaseFile]) -> String {
+    let file = &files[one.file];
+    let (label, of, gains) = (file.label(), one.of.name(), gains(&one.brings));
+    let used = quantity(one.used_percent, "%");
+    format!(
+        "{label} uses {used} of its {of}: with the layout above the data files of {} carry it{gains}.",
+        file.database
+    )
+}
+
 /// What is said of the layouts.
-fn sentence(found: &Found, storage: &Storage<'_>) -> String {
+fn sentence(found: &Found) -> String {
     let headroom = quantity(found.rules.headroom_percent, "%");
-    let files = count(found.rules.most_files as usize, "data file");
-    let without: Vec<&str> = found
-        .needs
-        .iter()
-        .zip(&found.fronts)
-        .filter(|(_, front)| front.is_empty())
-        .map(|(need, _)| need.database.as_str())
-        .collect();
-    if !without.is_empty() {
-        return format!(
-            "No layout of up to {files} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), a \
-             longer wait (--most-wait), or Business Critical.",
-            listed(&without, MOST_NAMED)
-        );
-    }
-    if found.chosen.is_none() {
-        let most_gb = storage.most_gb().filter(|most| storage.space_gb().is_some_and(|space| space < *most));
-        let more = most_gb
-            .map(|most| format!(", which can have {}: --space says how much it is to have", quantity(most, "GB")));
-        return format!(
-            "Layouts that carry what was seen with {headroom} to spare do not fit together into {} of this instance{}.",
-            storage.space_gb().map_or_else(|| "the space".to_owned(), |gb| quantity(gb, "GB")),
-            more.unwrap_or_default()
-        );
-    }
     let (space, blobs) = found.pairs().fold((0.0, 0.0), |sum, (_, one)| (sum.0 + one.space_gb, sum.1 + one.blob_gb));
     let named: Vec<String> = found
         .pairs()

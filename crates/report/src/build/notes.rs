@@ -56,7 +56,8 @@ fn lower_bounds(plan: &Plan<'_>) -> Option<String> {
 /// That a database's log has a limit of its own, which nobody published exactly, of logs that come near it.
 fn log_of_database(plan: &Plan<'_>) -> Option<String> {
     let [rate] = plan.storage.tier.log_rate.as_slice() else { return None };
-    let (low, high) = rate.database_low.zip(rate.database_high)?;
+    // All logs of an instance together may do no more than its own rate.
+    let (low, high) = rate.database_low.zip(plan.storage.log_of_database_mb_per_s())?;
     let near = |file: &DatabaseFile| {
         let of_high = doubts::log_of_database(plan, file)?;
         let seen = quantity(file.mb_per_s?, "MB/s");

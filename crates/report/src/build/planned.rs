@@ -48,7 +48,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     let is_smaller = |one: &&Advice| matches!(one.finding, Finding::Shrink { .. });
     let (smaller, first): (Vec<&Advice>, Vec<&Advice>) = first.into_iter().partition(is_smaller);
     for one in first {
-        answer.say(Tone::Plain, advice(one, files));
+        answer.say(Tone::Plain, advice(one, files, limits));
     }
     answer.say(Tone::Plain, advised::smaller(&smaller, files));
     if grown > MOST_GROWN {
@@ -77,7 +77,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(Tone::Quiet, sentence);
     }
     let mut grow = Part::of(Rank::Table);
-    grow.table("Files to enlarge", advised::table(advised, files));
+    grow.table("Files to enlarge", advised::table(advised, files, limits));
     let statements = statements(advised, files, storage.space_gb().map(|space| space - limits.file_gb));
     if found.is_none() && !statements.is_empty() {
         grow.blocks.push(Block::Text(layouts::STATEMENTS.to_owned(), statements));
@@ -101,7 +101,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         further.say(Tone::Quiet, text.to_owned());
     }
     for one in rest {
-        further.say(Tone::Plain, advice(one, files));
+        further.say(Tone::Plain, advice(one, files, limits));
     }
     let mut more = Part::detail("What was published");
     more.table("Limits of a file by its size", steps(storage));

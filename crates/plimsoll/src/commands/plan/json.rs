@@ -2,10 +2,10 @@
 
 use plimsoll_analysis::interval::Interval as Confidence;
 use plimsoll_plan::against::{Against, Breaks, Pool};
-use plimsoll_plan::choice::Enlarged;
+use plimsoll_plan::choice::{Enlarged, Gain};
 use plimsoll_plan::demand::Interval;
 use plimsoll_plan::sources::Disks;
-use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Limits, Step, Storage};
 use plimsoll_report::disks;
 use plimsoll_report::layouts::{Found, Row};
 use plimsoll_report::planned::{self, Plan};
@@ -39,10 +39,13 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
         let size = |(at, size_gb): &(usize, f64)| json!({ "file": files[*at].label(), "size_gb": size_gb });
         json!({ "database": one.database, "files": one.files.iter().map(size).collect::<Vec<_>>(), "space_gb": one.space_gb })
     };
+    let gain = |one: &Gain| json!({ "database": files[one.file].database, "more_percent": [0.0, one.brings.most_percent], "ms": one.brings.ms });
     json!({
         "as_they_are": found.as_they_are,
         "held": found.held,
         "of_filegroups": found.of_groups,
+        "without_layout": found.without_layout,
+        "gains": found.gains.iter().map(gain).collect::<Vec<_>>(),
         "without_room": found.without_room.iter().map(|at| files[*at].label()).collect::<Vec<_>>(),
         "enlarged": found.enlarged.iter().map(enlarged).collect::<Vec<_>>(),
         "chosen": found.chosen_rows().map(of).collect::<Vec<_>>(),
@@ -96,7 +99,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         ("instance", Some(Value::Object(instance))),
         ("waits", waits),
         ("cpu_percent", plan.observed.cpu_percent.map(|percent| json!(percent))),
-        ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, all)).collect::<Vec<_>>()))),
+        ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, all, found)).collect::<Vec<_>>()))),
         ("remarks", Some(plan.remarks).filter(|all| !all.is_empty()).map(|all| json!(all))),
         (
             "statements",
@@ -172,12 +175,12 @@ pub fn disks(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Value
     })
 }
 
-fn advice_of(one: &Advice, all: &[DatabaseFile]) -> Value {
+fn advice_of(one: &Advice, all: &[DatabaseFile], limits: &Limits) -> Value {
     let files = one.files.iter().map(|at| format!("{}.{}", all[*at].database, all[*at].name));
     json!({
         "rule": one.rule.id,
         "files": files.collect::<Vec<_>>(),
-        "text": planned::advice(one, all),
+        "text": planned::advice(one, all, limits),
         "is_alternative": one.is_alternative,
         "source": one.rule.source,
         "date": one.rule.date,

@@ -1,0 +1,87 @@
+//! Data files over which the rows of a filegroup are spread: those with the same limits grow together, and none does more than the next of
+//! them lets it.
+
+use super::case::{Case, used};
+use super::held::most_times;
+use super::sizes::databases;
+use crate::advice::{ABOVE_PERCENT, Advice, Finding};
+use crate::file::DatabaseFile;
+use crate::gain::brings;
+use crate::judgement;
+use crate::storage::Step;
+
+/// Makes one piece of advice of those for files of a filegroup that have the same limits, and bounds what each brings by the other files.
+pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
+    for places in databases(case.files).into_iter().filter(|places| places.len() > 1) {
+        let mut steps: Vec<&Step> = Vec::new();
+        for step in places.iter().filter_map(|at| case.limits.files[*at].step.as_ref()) {
+            if !steps.contains(&step) {
+                steps.push(step);
+                let has_it = |at: &&usize| case.limits.files[**at].step.as_ref() == Some(step);
+                merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>());
+            }
+        }
+        bound(grown, &places, case);
+    }
+}
+
+fn is_of(one: &Advice, places: &[usize]) -> bool {
+    matches!(one.finding, Finding::Grow { .. }) && one.files.iter().all(|at| places.contains(at))
+}
+
+/// Files with the same limits all get the largest size that one of them is to have. A limit that one stands at is a better reason than a time.
+fn merge(grown: &mut Vec<Advice>, places: &[usize]) {
+    let own: Vec<usize> = (0..grown.len()).filter(|at| is_of(&grown[*at], places)).collect();
+    let is_at_limit = |at: &&usize| matches!(grown[**at].finding, Finding::Grow { slow_ms: None, .. });
+    let Some((first, reason)) = own.first().zip(own.iter().find(is_at_limit).or(own.first())) else { return };
+    let mut merged = grown[*reason].clone();
+    for at in own.iter().flat_map(|one| &grown[*one].files).chain(places) {
+        if !merged.files.contains(at) {
+            merged.files.push(*at);
+        }
+    }
+    for one in &own {
+        if let (Finding::Grow { size_gb, step, .. }, Finding::Grow { size_gb: other_gb, step: other, .. }) =
+            (&mut merged.finding, &grown[*one].finding)
+            && *other_gb > *size_gb
+        {
+            (*size_gb, *step) = (*other_gb, other.clone());
+        }
+    }
+    grown[*first] = merged;
+    for at in own[1..].iter().rev() {
+        grown.remove(*at);
+    }
+}
+
+/// What files bring once the others of their filegroup stand at their limits: rows are spread over all, so all do more alike.
+fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) {
+    let sizes: Vec<(usize, f64)> = judgement::sizes(grown.iter()).collect();
+    let times = |at: &usize| {
+        let size_gb = sizes.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
+        let step = match size_gb {
+            Some(size_gb) => case.storage.step(size_gb)?,
+            None => case.limits.files[*at].step.as_ref()?,
+        };
+        lets(&case.files[*at], step)
+    };
+    // One that does far more than its limits has others.
+    let is_known = |at: &&usize| case.percent(**at) < ABOVE_PERCENT;
+    let of_all = places.iter().filter(is_known).filter_map(times).fold(f64::INFINITY, f64::min);
+    for one in grown.iter_mut().filter(|one| is_of(one, places)) {
+        let Some(first) = one.files.first().copied() else { continue };
+        let file = &case.files[first];
+        if let Finding::Grow { step, slow_ms: None, brings: gain, .. } = &mut one.finding {
+            let of_limit = used(file, &case.limits.files[first]).map(|(_, of_limit)| of_limit);
+            let most = most_times(first, case).min(of_all);
+            *gain = of_limit.and_then(|of| brings(file, of, step, case.least_ms(), most));
+        }
+    }
+}
+
+/// How many times what it does a file can do with these limits.
+fn lets(file: &DatabaseFile, step: &Step) -> Option<f64> {
+    let times = |seen: Option<f64>, limit: Option<f64>| Some(limit? / seen.filter(|seen| *seen > 0.0)?);
+    let all = [times(file.iops, step.iops), times(file.mb_per_s, step.mb_per_s)];
+    all.into_iter().flatten().reduce(f64::min)
+}

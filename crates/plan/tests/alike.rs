@@ -1,0 +1,95 @@
+//! Data files over which rows are spread: they grow together, and none does more than the next of them lets it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use plimsoll_catalog::Catalog;
+use plimsoll_plan::limits::limits;
+use plimsoll_plan::rules::{Observed, WaitShares, advise};
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Storage, Wishes};
+
+fn data(name: &str, size_gb: f64, iops: f64) -> DatabaseFile {
+    DatabaseFile { iops: Some(iops), ..DatabaseFile::new("shop", name, FileKind::Data, size_gb) }
+}
+
+fn advice(files: &[DatabaseFile], wishes: Wishes, waits: Option<WaitShares>) -> Vec<Advice> {
+    let storage = Storage::on(Catalog::builtin().unwrap(), wishes).unwrap();
+    advise(files, &storage, &limits(files, &storage), &Observed { waits, cpu_percent: None })
+}
+
+/// The files that are to grow together, to which size, by how much more, and whether that has room.
+fn grown(all: &[Advice]) -> Vec<(Vec<usize>, u32, Option<u32>, bool)> {
+    let of = |one: &Advice| match &one.finding {
+        Finding::Grow { size_gb, brings, fits, .. } => {
+            let percent = brings.map(|brings| brings.most_percent.round() as u32);
+            Some((one.files.clone(), *size_gb as u32, percent, *fits))
+        }
+        _ => None,
+    };
+    all.iter().filter_map(of).collect()
+}
+
+fn of(files: &[DatabaseFile]) -> Vec<(Vec<usize>, u32, Option<u32>, bool)> {
+    grown(&advice(files, Wishes::default(), None))
+}
+
+#[test]
+fn files_of_one_size_grow_together() {
+    let two = [data("a", 100.0, 490.0), data("b", 100.0, 440.0)];
+    assert_eq!(of(&two), [(vec![0, 1], 130, Some(369), true)]);
+    // Followed, the advice has nothing left to say.
+    let after = [data("a", 130.0, 490.0), data("b", 130.0, 440.0)];
+    assert!(advice(&after, Wishes::default(), None).is_empty());
+    // All are at their limit: one answer, and the busiest is named first.
+    let three = [data("a", 100.0, 460.0), data("b", 100.0, 499.0), data("c", 100.0, 470.0)];
+    assert_eq!(of(&three), [(vec![1, 2, 0], 130, Some(361), true)]);
+    // Each filegroup has rows of its own, and so has each database.
+    let group = |file: &DatabaseFile, name: &str| DatabaseFile { filegroup: Some(name.to_owned()), ..file.clone() };
+    assert_eq!(of(&[group(&two[0], "x"), group(&two[1], "y")]), [(vec![0], 130, Some(369), true)]);
+    let elsewhere = DatabaseFile { database: "other".to_owned(), ..two[1].clone() };
+    assert_eq!(of(&[two[0].clone(), elsewhere]), [(vec![0], 130, Some(369), true)]);
+}
+
+#[test]
+fn a_neighbour_bounds_what_a_file_brings() {
+    // The other has 2,300 IOPS and does 2,000: all do 15 % more until it stands at its limit.
+    let beside = [data("a", 100.0, 490.0), data("b", 300.0, 2000.0)];
+    assert_eq!(of(&beside), [(vec![0], 130, Some(15), true)]);
+    // What does far more than its limits has others, and bounds nothing.
+    let above = [data("a", 100.0, 490.0), data("b", 300.0, 2700.0)];
+    assert_eq!(of(&above), [(vec![0], 130, Some(369), true)]);
+    // By the MB/s of the other, too.
+    let wide = DatabaseFile { mb_per_s: Some(75.0), ..data("b", 100.0, 10.0) };
+    assert_eq!(of(&[data("a", 100.0, 490.0), wide]), [(vec![0, 1], 130, Some(100), true)]);
+}
+
+#[test]
+fn files_that_grow_together_have_room_together_or_not_at_all() {
+    let files = [data("a", 500.0, 2290.0), data("b", 500.0, 1000.0), data("c", 1000.0, 10.0)];
+    let space = |space_gb| Wishes { vcores: Some(4), space_gb: Some(space_gb), ..Wishes::default() };
+    // Two of 514 GB and one of 1,000 are 2,028 GB.
+    assert_eq!(grown(&advice(&files, space(2048.0), None)), [(vec![0, 1], 514, Some(118), true)]);
+    let larger = [files[0].clone(), files[1].clone(), data("c", 1030.0, 10.0)];
+    assert_eq!(grown(&advice(&larger, space(2048.0), None)), [(vec![0, 1], 514, Some(118), false)]);
+}
+
+/// What is slow for no known reason grows with its neighbours, by an unknown amount; a limit that one stands at is the better reason.
+#[test]
+fn slow_files_grow_together_as_well() {
+    let slow = |name: &str, iops: f64| DatabaseFile { read_ms: Some(150.0), ..data(name, 100.0, iops) };
+    assert_eq!(of(&[slow("a", 100.0), data("b", 100.0, 90.0)]), [(vec![0, 1], 130, None, true)]);
+    assert_eq!(of(&[slow("a", 100.0), data("b", 100.0, 490.0)]), [(vec![1, 0], 130, Some(369), true)]);
+}
+
+/// Reads and writes have times of their own: the least of all that were seen is the best that a larger file may come to.
+#[test]
+fn the_least_time_of_reads_and_of_writes_bounds_what_a_file_brings() {
+    let of = |read_ms: f64, write_ms: f64| {
+        let times = |file| DatabaseFile { read_ms: Some(read_ms), write_ms: Some(write_ms), ..file };
+        of(&[times(data("a", 100.0, 498.0))]).remove(0).2
+    };
+    // 498 a second of 8 ms are four under way, which make 1,992 at 2 ms, and 2,300 is more than that.
+    assert_eq!(of(2.0, 8.0), Some(300));
+    assert_eq!(of(8.0, 2.0), Some(300));
+    // 5 ms are published as the best.
+    assert_eq!(of(6.0, 8.0), Some(60));
+}
