@@ -131,6 +131,9 @@ vocabulary! {
         SessionsAsleep = "sessions_asleep",
         /// Sessions that work now and wait for anything else.
         SessionsWaitingForOthers = "sessions_waiting_for_others",
+        /// How much of the room in the log is taken now by changes of pages that are not written yet, in percent. Where it is full, sessions write
+        /// pages before they go on.
+        RedoLogPercent = "redo_log_percent",
         /// Sessions that are not ours and use something now: they neither sleep nor wait for their client or a lock.
         SessionsOfOthers = "sessions_of_others",
     }

@@ -63,6 +63,17 @@ pub fn all_of(step: &Step, files: usize, imbalance: f64) -> Step {
     Step { iops: all(step.iops), mb_per_s: all(step.mb_per_s), ..step.clone() }
 }
 
+/// How long an operation takes on average in files over which rows are spread, each with the slower of its reads and writes, by how much it
+/// does.
+pub fn mean_ms(files: &[&DatabaseFile]) -> Option<f64> {
+    let known = files.iter().filter_map(|file| {
+        let ms = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(|ms| *ms > 0.0)?;
+        Some((file.iops.or(file.mb_per_s).filter(|rate| *rate > 0.0)?, ms))
+    });
+    let (under_way, rate) = known.fold((0.0, 0.0), |(all, rates), (rate, ms)| (all + rate * ms, rates + rate));
+    (rate > 0.0).then(|| under_way / rate)
+}
+
 /// The same as [`brings`], of all data files over which rows are spread, as if they were one.
 pub fn brings_all(
     files: &[&DatabaseFile],
@@ -74,12 +85,10 @@ pub fn brings_all(
     let sum = |of: fn(&DatabaseFile) -> Option<f64>| {
         Some(files.iter().filter_map(|file| of(file)).sum::<f64>()).filter(|rate| *rate > 0.0)
     };
-    let longest = |of: fn(&DatabaseFile) -> Option<f64>| files.iter().filter_map(|file| of(file)).reduce(f64::max);
     let together = DatabaseFile {
         iops: sum(|file| file.iops),
         mb_per_s: sum(|file| file.mb_per_s),
-        read_ms: longest(|file| file.read_ms),
-        write_ms: longest(|file| file.write_ms),
+        read_ms: mean_ms(files),
         ..DatabaseFile::new("", "", FileKind::Data, 0.0)
     };
     brings(&together, of, step, unthrottled_ms, most_times)

@@ -61,6 +61,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
             _ => {}
         }
     }
+    alike::with_room(&mut grown, &fit.first, &case);
     for one in &mut all {
         if let Finding::Waits { first, .. } = &mut one.finding {
             *first = one.files.iter().copied().filter(|at| sizes.iter().any(|(grown, _)| grown == at)).collect();

@@ -62,6 +62,30 @@ fn a_neighbour_bounds_what_a_file_brings() {
     assert_eq!(of(&[data("a", 100.0, 490.0), wide]), [(vec![0, 1], 130, Some(100), true)]);
 }
 
+/// What is under way goes to all files, those that are fast among them.
+#[test]
+fn the_times_of_all_files_bound_what_they_bring() {
+    let timed = |name: &str, ms: f64| DatabaseFile { read_ms: Some(ms), ..data(name, 100.0, 490.0) };
+    // 490 a second of 6 ms and as many of 10 ms are 7.84 under way: 1,568 a second at 5 ms.
+    assert_eq!(of(&[timed("a", 6.0), timed("b", 10.0)]), [(vec![0, 1], 130, Some(60), true)]);
+    assert_eq!(of(&[timed("a", 10.0), timed("b", 6.0)]), [(vec![0, 1], 130, Some(60), true)]);
+}
+
+/// Files that are added carry all that is there, so none of the others is to grow as well; and where no size helps one, none helps the others.
+#[test]
+fn a_filegroup_has_one_answer() {
+    let ids = |files: &[DatabaseFile]| {
+        let found = advice(files, Wishes::default(), None);
+        let ids = found.iter().filter(|one| !one.is_alternative).map(|one| (one.rule.id, one.files.clone()));
+        ids.collect::<Vec<_>>()
+    };
+    let two = [data("a", 600.0, 4900.0), data("b", 1100.0, 7400.0)];
+    assert_eq!(ids(&two), [("more-files", vec![1, 0])]);
+    let mut many: Vec<_> = (0..8).map(|at| data(&at.to_string(), 1100.0, 7490.0)).collect();
+    many.push(data("small", 600.0, 4900.0));
+    assert_eq!(ids(&many), [("another-tier", vec![0, 1, 2, 3, 4, 5, 6, 7, 8])]);
+}
+
 #[test]
 fn files_that_grow_together_have_room_together_or_not_at_all() {
     let files = [data("a", 500.0, 2290.0), data("b", 500.0, 1000.0), data("c", 1000.0, 10.0)];
@@ -70,6 +94,22 @@ fn files_that_grow_together_have_room_together_or_not_at_all() {
     assert_eq!(grown(&advice(&files, space(2048.0), None)), [(vec![0, 1], 514, Some(118), true)]);
     let larger = [files[0].clone(), files[1].clone(), data("c", 1030.0, 10.0)];
     assert_eq!(grown(&advice(&larger, space(2048.0), None)), [(vec![0, 1], 514, Some(118), false)]);
+}
+
+/// One that has no room keeps the limits that it has, and bounds the others by them.
+#[test]
+fn a_neighbour_without_room_bounds_by_what_it_has() {
+    let with = |space_gb| {
+        let wishes = Wishes { vcores: Some(4), space_gb: Some(space_gb), ..Wishes::default() };
+        let other = DatabaseFile { database: "o".to_owned(), ..data("o", 750.0, 1.0) };
+        grown(&advice(&[data("a", 100.0, 498.0), data("b", 600.0, 4950.0), other], wishes, None))
+    };
+    // 2,300 for one, and 7,500 for the other once it has 1,026 GB.
+    assert_eq!(with(2048.0), [(vec![0], 130, Some(52), true), (vec![1], 1026, Some(52), true)]);
+    let rest = DatabaseFile { database: "o".to_owned(), ..data("o", 1000.0, 1.0) };
+    let wishes = Wishes { vcores: Some(4), ..Wishes::default() };
+    let files = [data("a", 100.0, 498.0), data("b", 600.0, 4950.0), rest];
+    assert_eq!(grown(&advice(&files, wishes, None)), [(vec![0], 130, Some(1), true), (vec![1], 1026, Some(52), false)]);
 }
 
 /// What is slow for no known reason grows with its neighbours, by an unknown amount; a limit that one stands at is the better reason.

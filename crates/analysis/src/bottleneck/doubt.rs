@@ -24,6 +24,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
     doubt(stopped(model), "run it again while nothing stops the server")
         .or_else(|| doubt(turns(model), ONE_SESSION))
         .or_else(|| doubt(latches(model), FEWER_SESSIONS))
+        .or_else(|| doubt(full_redo_log(model, bound), LARGER_LOG))
         .or_else(|| doubt(delayed(model, bound.first()), NO_DELAY))
         .or_else(|| doubt(stalled(model, bound), TIMES))
         .or_else(|| {
@@ -44,6 +45,8 @@ pub(super) const LONGER: &str = "a longer run (--set duration=5m) or more repeti
 /// What settles it where nobody looked.
 pub(super) const SAMPLE: &str = "leave out --no-samples";
 const NO_DELAY: &str = "run it again with that setting at 0";
+const LARGER_LOG: &str =
+    "run it again with a larger redo log (innodb_redo_log_capacity; innodb_log_file_size on MariaDB)";
 const ONE_SESSION: &str = "one session (--set sessions=1) shows what a request needs by itself";
 const FEWER_SESSIONS: &str = "fewer sessions (--set sessions=N) show whether they hinder each other";
 const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing and track_wal_io_timing (PostgreSQL), performance_schema \
@@ -201,6 +204,21 @@ fn latches(model: &Model<'_>) -> Option<String> {
 const LATCHES: [&str; 2] = ["LWLock/", "Waiting "];
 /// Part of the sessions from which such waits leave nothing to be said.
 const TURNS_PART: f64 = 0.2;
+
+/// The redo log has no room left: sessions write pages until there is some, and no state of theirs says so. They look as if they computed.
+fn full_redo_log(model: &Model<'_>, bound: &[Found]) -> Option<String> {
+    let used = model.means.column("redo_log_used").filter(|percent| *percent >= FULL_LOG_PERCENT)?;
+    let looks_like_work = bound.first().is_none_or(|first| first.rule.station() == Some(Station::Cpu));
+    looks_like_work.then(|| {
+        format!(
+            "the redo log was full to {used:.0} % on average: sessions write changed pages until there is room in it, and how long that took is \
+             not seen"
+        )
+    })
+}
+
+/// From here on there is often no room left in the redo log.
+const FULL_LOG_PERCENT: f64 = 90.0;
 
 /// The CPUs are full, but of other programs' work, and nobody says what the server's threads waited for a CPU.
 fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {

@@ -658,7 +658,7 @@ fn what_is_neither_at_the_server_nor_at_the_client_is_between_them() {
     };
     let between = of(&[("on_cpu", 0.2), ("waiting_for_log_write", 0.5)]);
     assert_eq!(between.limits(), Some(vec!["network"]), "{between:?}");
-    let told = "of 8 sessions had a request under way that neither the server nor the client worked on";
+    let told = "of 8 sessions had a request under way and were not seen to be worked on";
     assert!(between.evidence.iter().any(|sentence| sentence.contains(told)), "{:?}", between.evidence);
     // The server shows what they wait for.
     assert_eq!(of(&[("on_cpu", 0.2), ("waiting_for_log_write", 7.4)]).limits(), Some(vec!["log_write"]));

@@ -382,7 +382,7 @@ pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str>
         "locks" => "waited for locks of other sessions",
         "workers" => "waited for a thread of the server's pool",
         "client" => "waited for the client",
-        BETWEEN => "had a request under way that neither the server nor the client worked on",
+        BETWEEN => "had a request under way and were not seen to be worked on, neither at the server nor at the client",
         _ => return None,
     })
 }

@@ -98,6 +98,20 @@ impl Follow {
     }
 }
 
+/// Of MySQL's redo log so much is taken when sessions begin to write pages themselves: with slow writes of pages it stood at 73 % of 8 MB and
+/// at 78 % of 16 MB (9.7).
+const MYSQL_LOG_PART: f64 = 0.8;
+
+/// How full the redo log is of changes whose pages are not written yet, in percent of what makes sessions write pages themselves.
+pub(super) fn redo_log_percent(status: &Status) -> Option<f64> {
+    let part = |used: &str, most: &str| Some((of(status, used)?, of(status, most).filter(|most| *most > 0.0)?));
+    let (used, most) = part("Innodb_checkpoint_age", "Innodb_checkpoint_max_age").or_else(|| {
+        let (used, most) = part("Innodb_redo_log_logical_size", "Innodb_redo_log_capacity_resized")?;
+        Some((used, most * MYSQL_LOG_PART))
+    })?;
+    Some(100.0 * used / most)
+}
+
 /// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
 /// doesn't tell: for pages, for row locks, or for nothing. `System lock` is one of those: it stands until the storage engine sets another
 /// state, whatever it does meanwhile.
@@ -457,5 +471,20 @@ mod tests {
         assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }, &mut own), None);
         let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }, &mut own).unwrap();
         assert_eq!(find(&blind, Counter::SessionsWaitingForClients), None);
+    }
+
+    #[test]
+    fn the_redo_log_is_full_where_sessions_write_pages() {
+        let of = |values: &[(&str, u64)]| {
+            let status = status(values);
+            redo_log_percent(&status).map(|percent| percent.round() as u32)
+        };
+        assert_eq!(of(&[("Innodb_checkpoint_age", 2_500), ("Innodb_checkpoint_max_age", 2_500)]), Some(100));
+        let mysql = [("Innodb_redo_log_logical_size", 600), ("Innodb_redo_log_capacity_resized", 1_000)];
+        assert_eq!(of(&mysql), Some(75));
+        assert_eq!(
+            (of(&mysql[..1]), of(&[("Innodb_checkpoint_age", 1), ("Innodb_checkpoint_max_age", 0)])),
+            (None, None)
+        );
     }
 }

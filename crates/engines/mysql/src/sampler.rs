@@ -112,6 +112,8 @@ impl ServerSampler {
             self.seen = counter_queries::waits(&rows, &ours, own);
             let gauges = counter_queries::gauges(&rows, &ours, beside, &mut self.own_reads).unwrap_or_default();
             put(readings, &gauges, window);
+            let log = counter_queries::redo_log_percent(status).map(|percent| (Counter::RedoLogPercent, percent));
+            put(readings, &log.into_iter().collect::<Vec<_>>(), window);
             if self.has_pool
                 && let Some((rows, window)) = self.rows(text("queue of the pool of MariaDB"))?
             {

@@ -2,11 +2,11 @@
 //! them lets it.
 
 use super::case::{Case, used};
-use super::held::most_times;
+use super::held::{LEAST_GAIN_PERCENT, most_times};
 use super::sizes::databases;
 use crate::advice::{ABOVE_PERCENT, Advice, Finding};
 use crate::file::DatabaseFile;
-use crate::gain::brings;
+use crate::gain::{brings, mean_ms};
 use crate::judgement;
 use crate::storage::Step;
 
@@ -21,7 +21,24 @@ pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
                 merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>());
             }
         }
-        bound(grown, &places, case);
+        let times = bound(grown, &places, None, case);
+        let is_out = |one: &Advice| {
+            matches!(one.finding, Finding::Elsewhere { .. }) && one.files.iter().all(|at| places.contains(at))
+        };
+        // Where the next one stands at a limit that no size raises, larger ones bring nothing either.
+        if let Some(out) = grown.iter().position(is_out).filter(|_| 100.0 * (times - 1.0) < LEAST_GAIN_PERCENT) {
+            let files: Vec<usize> =
+                grown.iter().filter(|one| is_of(one, &places)).flat_map(|one| one.files.clone()).collect();
+            grown[out].files.extend(files);
+            grown.retain(|one| !is_of(one, &places));
+        }
+    }
+}
+
+/// Bounds them anew where not all have room: files without room keep the limits that they have.
+pub fn with_room(grown: &mut [Advice], room: &[usize], case: &Case<'_>) {
+    for places in databases(case.files).into_iter().filter(|places| places.len() > 1) {
+        bound(grown, &places, Some(room), case);
     }
 }
 
@@ -54,11 +71,13 @@ fn merge(grown: &mut Vec<Advice>, places: &[usize]) {
     }
 }
 
-/// What files bring once the others of their filegroup stand at their limits: rows are spread over all, so all do more alike.
-fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) {
+/// What files bring once the others of their filegroup stand at their limits: rows are spread over all, so all do more alike. Others are as
+/// large as they are to be, if all have room or these have. It gives how many times as much can be done at least.
+fn bound(grown: &mut [Advice], places: &[usize], room: Option<&[usize]>, case: &Case<'_>) -> f64 {
     let sizes: Vec<(usize, f64)> = judgement::sizes(grown.iter()).collect();
-    let times = |at: &usize| {
+    let times = |at: &usize, own: &[usize]| {
         let size_gb = sizes.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
+        let size_gb = size_gb.filter(|_| own.contains(at) || room.is_none_or(|room| room.contains(at)));
         let step = match size_gb {
             Some(size_gb) => case.storage.step(size_gb)?,
             None => case.limits.files[*at].step.as_ref()?,
@@ -67,16 +86,23 @@ fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) {
     };
     // One that does far more than its limits has others.
     let is_known = |at: &&usize| case.percent(**at) < ABOVE_PERCENT;
-    let of_all = places.iter().filter(is_known).filter_map(times).fold(f64::INFINITY, f64::min);
+    let least =
+        |own: &[usize]| places.iter().filter(is_known).filter_map(|at| times(at, own)).fold(f64::INFINITY, f64::min);
+    let mut of_all = f64::INFINITY;
+    let all: Vec<&DatabaseFile> = places.iter().map(|at| &case.files[*at]).collect();
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
-        let file = &case.files[first];
+        // What is under way goes to all of them.
+        let file = DatabaseFile { read_ms: mean_ms(&all), write_ms: None, ..case.files[first].clone() };
         if let Finding::Grow { step, slow_ms: None, brings: gain, .. } = &mut one.finding {
-            let of_limit = used(file, &case.limits.files[first]).map(|(_, of_limit)| of_limit);
-            let most = most_times(first, case).min(of_all);
-            *gain = of_limit.and_then(|of| brings(file, of, step, case.least_ms(), most));
+            let of_limit = used(&file, &case.limits.files[first]).map(|(_, of_limit)| of_limit);
+            let by_others = least(&one.files);
+            of_all = of_all.min(by_others);
+            let most = most_times(first, case).min(by_others);
+            *gain = of_limit.and_then(|of| brings(&file, of, step, case.least_ms(), most));
         }
     }
+    of_all
 }
 
 /// How many times what it does a file can do with these limits.

@@ -6,7 +6,7 @@ use crate::file::FileKind;
 use crate::hindrance::Hindrance;
 
 /// Less than this is no gain, in percent.
-const LEAST_GAIN_PERCENT: f64 = 1.0;
+pub const LEAST_GAIN_PERCENT: f64 = 1.0;
 
 /// Why a larger file would do no more; `None` where it may.
 pub fn held(at: usize, case: &Case<'_>) -> Option<Hindrance> {

@@ -71,12 +71,21 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
             matches!(one.finding, Finding::Elsewhere { .. }) && one.files.iter().all(|at| places.contains(at))
         };
         let Some(first) = grown.iter().position(is_own) else { continue };
-        let at_limit: Vec<usize> = grown.iter().filter(|one| is_own(one)).flat_map(|one| one.files.clone()).collect();
-        // Where no number of files has enough that is one answer for all of them, too.
-        let answer =
-            added(&at_limit, &places, case).unwrap_or_else(|| Advice { files: at_limit, ..grown[first].clone() });
+        let is_larger = |one: &Advice| {
+            matches!(one.finding, Finding::Grow { .. }) && one.files.iter().all(|at| places.contains(at))
+        };
+        let files = |is_so: &dyn Fn(&Advice) -> bool| -> Vec<usize> {
+            grown.iter().filter(|one| is_so(one)).flat_map(|one| one.files.clone()).collect()
+        };
+        // They carry all, so that no other file of theirs needs to grow.
+        let all = files(&|one| is_own(one) || is_larger(one));
+        let (answer, is_all) = match added(&all, &places, case) {
+            Some(answer) => (answer, true),
+            // Where no number of files has enough that is one answer for all of them, too.
+            None => (Advice { files: files(&is_own), ..grown[first].clone() }, false),
+        };
         grown[first] = answer.clone();
-        grown.retain(|one| !is_own(one) || *one == answer);
+        grown.retain(|one| *one == answer || !(is_own(one) || (is_all && is_larger(one))));
     }
 }
 

@@ -38,17 +38,25 @@ pub fn nothing_seen(files: &[DatabaseFile]) -> Option<String> {
     })
 }
 
-/// That sessions wait mostly for what is no storage.
+/// What sessions wait for, where no part of storage has as much of it as everything else together.
 pub fn not_storage(plan: &Plan<'_>) -> Option<String> {
     let waits = plan.observed.waits?;
     let of_storage = waits.data + waits.log + waits.governor;
-    (of_storage < 50.0 && waits.data.max(waits.log).max(waits.governor) < 100.0 - of_storage).then(|| {
-        format!(
-            "Sessions wait for storage in {} of their waits, and mostly for something else, such as locks: see to that first, as larger files bring \
-             little until then.",
-            quantity(of_storage, "%")
-        )
-    })
+    if waits.data.max(waits.log).max(waits.governor) >= 100.0 - of_storage {
+        return None;
+    }
+    if of_storage >= 50.0 {
+        let [data, log, governor] = [waits.data, waits.log, waits.governor].map(|percent| quantity(percent, "%"));
+        return Some(format!(
+            "Of what sessions wait for, pages of data files have {data}, the log {log} and the governor of its rate {governor}: no part of storage has \
+             as much as everything else together, so all of it counts."
+        ));
+    }
+    Some(format!(
+        "Sessions wait for storage in {} of their waits, and mostly for something else, such as locks: see to that first. What larger files \
+         bring, as said here, they bring once that is gone.",
+        quantity(of_storage, "%")
+    ))
 }
 
 /// Why a larger file may bring more all the same.

@@ -34,7 +34,7 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 36] = [
+const COLUMNS: [(&str, &str, &[Make]); 37] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -89,6 +89,7 @@ const COLUMNS: [(&str, &str, &[Make]); 36] = [
     ),
     ("sleeping", "sessions", &[Rate(Counter::SleepWaitSeconds, 1.0), Seen(Counter::SessionsAsleep)]),
     ("on_cpu", "sessions", &[Rate(Counter::CpuWaitSeconds, 1.0), Seen(Counter::SessionsOnCpu)]),
+    ("redo_log_used", "%", &[Seen(Counter::RedoLogPercent)]),
     ("sessions_of_others", "sessions", &[Seen(Counter::SessionsOfOthers)]),
     ("waiting_for_others", "sessions", &[Seen(Counter::SessionsWaitingForOthers)]),
 ];

@@ -182,3 +182,20 @@ fn memory_is_named_only_where_the_size_of_the_data_is_known() {
         much.evidence
     );
 }
+
+/// Sessions that write pages until there is room in the redo log look as if they computed.
+#[test]
+fn where_the_redo_log_is_full_no_core_is_promised() {
+    let of = |percent: f64, waits: &[(&str, f64)]| {
+        let seen = [("server_cpu", 1.8), ("on_cpu", 3.8), ("redo_log_used", percent)];
+        judged(&[&seen, waits].concat(), &[("cpu", 2.0), ("machine_cpu", 2.0)], &closed(4.0), &STEADY)
+    };
+    assert_eq!(of(60.0, &[]).limits(), Some(vec!["cpu"]));
+    let full = of(97.0, &[]);
+    assert_eq!(full.limits(), None, "{full:?}");
+    assert!(full.abstained.unwrap().contains("the redo log was full to 97 %"));
+    // What sessions are seen to wait for is seen all the same.
+    let locks = [("on_cpu", 0.2), ("server_cpu", 0.2), ("waiting_for_lock", 3.7), ("redo_log_used", 97.0)];
+    let limits = judged(&locks, &[("cpu", 2.0), ("machine_cpu", 2.0)], &closed(4.0), &STEADY);
+    assert_eq!(limits.limits(), Some(vec!["locks"]), "{limits:?}");
+}
