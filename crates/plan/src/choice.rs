@@ -93,15 +93,24 @@ pub fn choose(
     Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
 }
 
-/// What a layout brings the data files of its database, where one of them stands at a limit: which limit that is, and the gain.
-pub fn gain(
+/// What a layout brings its database, where files of it stand at a limit: of the data files together, and of the log.
+pub fn gains(
     need: &Need,
     layout: &Layout,
     (files, judged): (&[DatabaseFile], &Judgement),
     storage: &Storage<'_>,
+) -> Vec<Gain> {
+    let kinds = [FileKind::Log, FileKind::Data];
+    kinds.into_iter().filter_map(|kind| gain(kind, (need, layout), (files, judged), storage)).collect()
+}
+
+fn gain(
+    kind: FileKind,
+    (need, layout): (&Need, &Layout),
+    (files, judged): (&[DatabaseFile], &Judgement),
+    storage: &Storage<'_>,
 ) -> Option<Gain> {
-    let is_own =
-        |at: &usize| files[*at].kind == FileKind::Data && files[*at].database.eq_ignore_ascii_case(&need.database);
+    let is_own = |at: &usize| files[*at].kind == kind && files[*at].database.eq_ignore_ascii_case(&need.database);
     let own: Vec<usize> = (0..files.len()).filter(is_own).collect();
     let used = |at: usize| Some((at, used(&files[at], &of_file(&files[at], storage))?));
     let most = own.iter().filter_map(|at| used(*at)).max_by(|a, b| a.1.0.total_cmp(&b.1.0));
@@ -109,7 +118,10 @@ pub fn gain(
         most.filter(|(_, (percent, _))| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(percent))?;
     let most_times = judged.most_times.get(file).copied().unwrap_or(f64::INFINITY);
     let all: Vec<&DatabaseFile> = own.iter().map(|at| &files[*at]).collect();
-    let step = all_of(&layout.data_step, layout.data_files as usize, Rules::default().imbalance);
+    let step = match kind {
+        FileKind::Log => layout.log_step.clone(),
+        _ => all_of(&layout.data_step, layout.data_files as usize, Rules::default().imbalance),
+    };
     let brings = brings_all(&all, of, &step, judged.least_ms, most_times)?;
     Some(Gain { file, used_percent, of, brings })
 }
@@ -117,13 +129,13 @@ pub fn gain(
 /// What other files bring a database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
-    /// The data file that uses most of its limits, by its place in the list.
+    /// The file that uses most of its limits, by its place in the list.
     pub file: usize,
     /// How much of its limit it uses, in percent.
     pub used_percent: f64,
     /// Of which.
     pub of: LimitOf,
-    /// What all data files would do.
+    /// What the log, or all data files would do.
     pub brings: Brings,
 }
 

@@ -151,7 +151,8 @@ struct Part {
 fn part(all_gb: f64, count: u32, at: usize, kind: FileKind, storage: &Storage<'_>) -> Option<Part> {
     let step = storage.steps.get(at).filter(|step| step.iops.is_some() && step.mb_per_s.is_some())?;
     let above_gb = at.checked_sub(1).map_or(0.0, |below| storage.steps[below].blob_gb.floor());
-    let size_gb = (all_gb / f64::from(count)).ceil().max(above_gb + 1.0);
+    // What arithmetic leaves makes no GB.
+    let size_gb = (all_gb / f64::from(count) - 1e-6).ceil().max(above_gb + 1.0);
     let most_tib = match kind {
         FileKind::Data => storage.tier.data_file_tib,
         FileKind::Log => storage.tier.log_file_tib,

@@ -18,8 +18,9 @@ pub mod space;
 
 use case::Case;
 pub use case::used;
-pub use diagnosis::{NORMAL_MS, THROTTLED_MS};
+pub use diagnosis::{NORMAL_MS, THROTTLED_MS, is_of_storage};
 pub use observed::{Observed, WaitShares};
+pub use sizes::are_unequal;
 
 /// What to change, in the order in which it is to be done.
 pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Vec<Advice> {
@@ -32,7 +33,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     let at_limit = (0..files.len()).filter(|at| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&percent(*at))).collect();
     let waits_for_governor = observed.waits.is_some_and(|waits| diagnosis::is_governed(&waits));
     let is_cpu_busy = observed.cpu_percent.is_some_and(|percent| percent >= AT_LIMIT_PERCENT);
-    let waits = observed.waits.filter(diagnosis::is_of_storage);
+    let waits = observed.waits.filter(is_of_storage);
     let mut case = Case { files, storage, limits, at_limit, waits, waits_for_governor, is_cpu_busy };
     case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);

@@ -80,7 +80,14 @@ fn a_filegroup_has_one_answer() {
         ids.collect::<Vec<_>>()
     };
     let two = [data("a", 600.0, 4900.0), data("b", 1100.0, 7400.0)];
-    assert_eq!(ids(&two), [("more-files", vec![1, 0])]);
+    assert_eq!(ids(&two), [("file-at-limit", vec![0]), ("more-files", vec![1, 0])]);
+    // Another grows by 200 GB, and one file of 1,100 is enough in place of four.
+    let four: Vec<_> =
+        (0..4).map(|at| if at == 3 { data("s", 900.0, 4600.0) } else { data("l", 1100.0, 7000.0) }).collect();
+    assert_eq!(ids(&four), [("file-at-limit", vec![3]), ("more-files", vec![0, 1, 2, 3])]);
+    // One of 2,300 IOPS would stand at its limit beside any number of others: it grows to their size first.
+    let small = [data("a", 512.0, 2200.0), data("b", 1100.0, 7000.0), data("c", 1100.0, 7000.0)];
+    assert_eq!(ids(&small), [("file-at-limit", vec![0]), ("more-files", vec![0, 1, 2])]);
     let mut many: Vec<_> = (0..8).map(|at| data(&at.to_string(), 1100.0, 7490.0)).collect();
     many.push(data("small", 600.0, 4900.0));
     assert_eq!(ids(&many), [("another-tier", vec![0, 1, 2, 3, 4, 5, 6, 7, 8])]);
@@ -132,4 +139,26 @@ fn the_least_time_of_reads_and_of_writes_bounds_what_a_file_brings() {
     assert_eq!(of(8.0, 2.0), Some(300));
     // 5 ms are published as the best.
     assert_eq!(of(6.0, 8.0), Some(60));
+}
+
+/// What gives space back keeps files of a filegroup equal, and asks for no GB that only arithmetic makes.
+#[test]
+fn equal_files_give_back_alike() {
+    let file =
+        |name: &str, size_gb: f64, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..data(name, size_gb, 10.0) };
+    let hot = DatabaseFile { database: "hot".to_owned(), ..data("h", 500.0, 2290.0) };
+    let back = |two: [DatabaseFile; 2]| {
+        let [first, second] = two;
+        let wishes = Wishes { vcores: Some(4), space_gb: Some(1024.0), ..Wishes::default() };
+        let found = advice(&[first, second, hot.clone()], wishes, None);
+        let of = |one: &Advice| match one.finding {
+            Finding::Shrink { size_gb } => Some((one.files.clone(), size_gb as u32)),
+            _ => None,
+        };
+        found.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(back([file("a", 600.0, 100.0), file("b", 600.0, 500.0)]), [(vec![0], 550), (vec![1], 550)]);
+    assert_eq!(back([file("a", 900.0, 800.0), file("b", 900.0, 700.0)]), [(vec![0], 880), (vec![1], 880)]);
+    let unknown = DatabaseFile { used_gb: None, ..file("b", 600.0, 0.0) };
+    assert_eq!(back([file("a", 600.0, 100.0), unknown]), []);
 }

@@ -366,7 +366,7 @@ fn cases() -> [Case; 19] {
             &[
                 "no room for that: c.c",
                 "b 3 x 200 GB",
-                "with the layout above the data files of b carry it",
+                "with the layout above the data files of b would carry it",
                 "N'a', SIZE = 130GB",
             ],
             &["do not fit together", "[c]"],

@@ -49,14 +49,17 @@ fn waited_ms(file: &DatabaseFile) -> Option<f64> {
 /// Whether sessions wait most for the governor of the log's rate.
 pub(super) fn is_governed(waits: &WaitShares) -> bool {
     let WaitShares { data, log, governor } = *waits;
-    governor > data && governor > log && governor >= 100.0 - data - log - governor
+    governor > data && governor > log && is_of_storage(waits)
 }
 
 /// Whether sessions wait for storage most: less than the rest of what is waited for is no bottleneck.
-pub(super) fn is_of_storage(waits: &WaitShares) -> bool {
+pub fn is_of_storage(waits: &WaitShares) -> bool {
     let WaitShares { data, log, governor } = *waits;
-    data.max(log).max(governor) >= 100.0 - data - log - governor
+    data.max(log).max(governor) >= 100.0 - data - log - governor - ROUNDING
 }
+
+/// What arithmetic leaves of a percentage.
+const ROUNDING: f64 = 1e-9;
 
 /// The resource that sessions wait for most, if it is storage.
 fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {

@@ -2,7 +2,7 @@
 
 use super::case::{Case, used};
 use super::held::most_times;
-use super::sizes::databases;
+use super::sizes::{databases, whole_gb};
 use crate::advice::{Advice, Finding, of};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
@@ -41,8 +41,8 @@ pub fn more(
     (storage, rules): (&Storage<'_>, &Rules),
 ) -> Option<More> {
     let tried = |(all, step): (usize, &Step)| {
-        let part_gb = (content_gb * (1.0 + ROOM_PART) / all as f64).ceil();
-        let size_gb = storage.begins_gb(step).max(part_gb).max(now.largest_gb.ceil()).max(1.0);
+        let part_gb = whole_gb(content_gb * (1.0 + ROOM_PART) / all as f64);
+        let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(now.largest_gb)).max(1.0);
         let step = storage.step(size_gb)?;
         // The smallest of them stands at its limits first.
         let least = |of: fn(&Step) -> Option<f64>| {
@@ -77,20 +77,21 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
         let files = |is_so: &dyn Fn(&Advice) -> bool| -> Vec<usize> {
             grown.iter().filter(|one| is_so(one)).flat_map(|one| one.files.clone()).collect()
         };
-        // They carry all, so that no other file of theirs needs to grow.
+        // They carry all, so that no other file of theirs is to grow but for that.
         let all = files(&|one| is_own(one) || is_larger(one));
-        let (answer, is_all) = match added(&all, &places, case) {
-            Some(answer) => (answer, true),
-            // Where no number of files has enough that is one answer for all of them, too.
-            None => (Advice { files: files(&is_own), ..grown[first].clone() }, false),
-        };
-        grown[first] = answer.clone();
-        grown.retain(|one| *one == answer || !(is_own(one) || (is_all && is_larger(one))));
+        let answers = added(&all, &places, case);
+        let is_all = answers.is_some();
+        // Where no number of files has enough that is one answer for all of them, too.
+        let answers = answers.unwrap_or_else(|| vec![Advice { files: files(&is_own), ..grown[first].clone() }]);
+        let before = grown[..first].iter().filter(|one| !(is_all && is_larger(one))).count();
+        grown.retain(|one| !(is_own(one) || (is_all && is_larger(one))));
+        grown.splice(before..before, answers);
     }
 }
 
-/// What is to be added to data files of which these stand at a limit.
-fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Advice> {
+/// What is to be added to data files of which these stand at a limit. Smaller ones grow to the size of what is added where that takes less
+/// space, as fewer carry it then.
+fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
     let first = *at_limit.first()?;
     let (used_percent, of_limit) = used(&case.files[first], &case.limits.files[first])?;
     let own = || places.iter().map(|at| &case.files[*at]);
@@ -101,15 +102,39 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Advice
     let smallest = steps.min_by(|a, b| a.blob_gb.total_cmp(&b.blob_gb))?;
     let rules = Rules::default();
     let largest_gb = own().map(|file| file.size_gb).fold(0.0, f64::max);
-    let now = Now { files: places.len(), largest_gb, smallest: Some(smallest) };
-    let more = more(rates, content_gb, now, (case.storage, &rules))?;
+    let with = |smallest: Option<&Step>| {
+        let now = Now { files: places.len(), largest_gb, smallest };
+        more(rates, content_gb, now, (case.storage, &rules))
+    };
+    // With the smaller ones as they are, or as large as what is added: whatever takes less space.
+    let as_they_are = with(Some(smallest)).map(|more| (more, Vec::new()));
+    let all_alike = with(None).map(|more| {
+        let is_smaller = |at: &&usize| case.files[**at].size_gb < more.size_gb;
+        let smaller: Vec<usize> = places.iter().filter(is_smaller).copied().collect();
+        (more, smaller)
+    });
+    let taken_gb = |(more, smaller): &(More, Vec<usize>)| {
+        let grown_gb: f64 = smaller.iter().map(|at| more.size_gb - case.files[*at].size_gb).sum();
+        more.added as f64 * more.size_gb + grown_gb
+    };
+    let both = as_they_are.into_iter().chain(all_alike);
+    let (more, smaller) = both.min_by(|a, b| taken_gb(a).total_cmp(&taken_gb(b)))?;
     let all = places.len() + more.added;
+    let smallest = if smaller.is_empty() { smallest } else { &more.step };
     let least = |of: fn(&Step) -> Option<f64>| Some(of(&more.step)?.min(of(smallest)?));
     let step = Step { iops: least(|step| step.iops), mb_per_s: least(|step| step.mb_per_s), ..more.step.clone() };
     let own: Vec<&DatabaseFile> = own().collect();
     let step = gain::all_of(&step, all, rules.imbalance);
     let brings = gain::brings_all(&own, of_limit, &step, case.least_ms(), most_times(first, case));
     let More { added, size_gb, step } = more;
-    let finding = Finding::Add { used_percent, of: of_limit, added, all, size_gb, step, brings, elsewhere: None };
-    of("more-files", at_limit.to_vec(), finding)
+    let grow = |at: usize| {
+        let used = used(&case.files[at], &case.limits.files[at]);
+        let (step, brings) = (step.clone(), None);
+        of("file-at-limit", vec![at], Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings })
+    };
+    let mut answers: Vec<Advice> = smaller.into_iter().filter_map(grow).collect();
+    let add =
+        Finding::Add { used_percent, of: of_limit, added, all, size_gb, step: step.clone(), brings, elsewhere: None };
+    answers.extend(of("more-files", at_limit.to_vec(), add));
+    Some(answers)
 }

@@ -26,13 +26,23 @@ pub fn databases(files: &[DatabaseFile]) -> Vec<Vec<usize>> {
     all
 }
 
+/// Whole GB that hold so many. What arithmetic leaves behind the sixth decimal makes no GB.
+pub fn whole_gb(gb: f64) -> f64 {
+    (gb - 1e-6).ceil()
+}
+
+/// Whether files of these sizes are not of one size.
+pub fn are_unequal(smallest_gb: f64, largest_gb: f64) -> bool {
+    largest_gb > (1.0 + EQUAL_PART) * smallest_gb
+}
+
 pub fn equal(case: &Case<'_>, places: &[usize]) -> Option<Advice> {
     let sizes = || places.iter().map(|at| case.files[*at].size_gb);
     let smallest_gb = sizes().reduce(f64::min)?;
     let largest_gb = sizes().reduce(f64::max)?;
     let first = case.files[*places.first()?].growth_gb;
     let grow_alike = places.iter().all(|at| case.files[*at].growth_gb == first);
-    let differ = largest_gb > (1.0 + EQUAL_PART) * smallest_gb || !grow_alike;
+    let differ = are_unequal(smallest_gb, largest_gb) || !grow_alike;
     let more_gb = sizes().map(|size| largest_gb - size).sum();
     differ.then(|| of("equal-files", places.to_vec(), Finding::Equal { smallest_gb, largest_gb, more_gb }))?
 }
@@ -65,14 +75,24 @@ pub fn for_nothing(case: &Case<'_>, needed_gb: f64) -> Vec<Advice> {
     if case.storage.space_gb().is_none_or(|space| needed_gb <= space) {
         return Vec::new();
     }
-    let smaller = |at: usize| {
-        let (file, limits) = (&case.files[at], &case.limits.files[at]);
+    let least_gb = |at: &usize| {
+        let (file, limits) = (&case.files[*at], &case.limits.files[*at]);
         // One that stands at a limit is to grow.
         let is_calm = used(file, limits).is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT);
-        let step = limits.step.as_ref().filter(|_| is_calm && file.kind == FileKind::Data)?;
-        let content_gb = (file.used_gb? * (1.0 + ROOM_PART)).ceil();
-        let least_gb = case.storage.begins_gb(step).max(content_gb).max(1.0);
-        (least_gb < file.size_gb).then(|| of("size-for-nothing", vec![at], Finding::Shrink { size_gb: least_gb }))?
+        let step = limits.step.as_ref().filter(|_| is_calm)?;
+        let content_gb = whole_gb(file.used_gb? * (1.0 + ROOM_PART));
+        Some(case.storage.begins_gb(step).max(content_gb).max(1.0))
     };
-    (0..case.files.len()).filter_map(smaller).collect()
+    let mut all: Vec<Advice> = databases(case.files)
+        .into_iter()
+        .flat_map(|places| {
+            // Files over which rows are spread stay of one size.
+            let least = places.iter().map(least_gb).collect::<Option<Vec<f64>>>();
+            let size_gb = least.and_then(|all| all.into_iter().reduce(f64::max)).unwrap_or(f64::INFINITY);
+            let larger = places.into_iter().filter(move |at| case.files[*at].size_gb > size_gb);
+            larger.filter_map(move |at| of("size-for-nothing", vec![at], Finding::Shrink { size_gb }))
+        })
+        .collect();
+    all.sort_by(|a, b| a.files.cmp(&b.files));
+    all
 }

@@ -3,7 +3,7 @@
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::gain::Brings;
 use plimsoll_plan::hindrance::Hindrance;
-use plimsoll_plan::rules::{NORMAL_MS, used};
+use plimsoll_plan::rules::{NORMAL_MS, are_unequal, used};
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::storage::{Cores, Elsewhere, LimitOf};
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits, Step};
@@ -17,6 +17,9 @@ const MOST_NAMED: usize = 5;
 /// An instance's space comes in multiples of so many GB (resource limits, 2022-06-02).
 const SPACE_STEP_GB: f64 = 32.0;
 
+/// Why a file grows that stands at no limit.
+const SPREAD: &str = "Rows are spread over it as well: files of one size.";
+
 /// A log that does so many times what logs may grow by was read, too.
 const READ_TIMES: f64 = 1.1;
 
@@ -27,15 +30,7 @@ const LESS_LOG: &str = "load into tempdb first, or use clustered columnstore ind
 pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
     let names = |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let named = || names(&one.files);
-    let stands = |percent: f64, of: LimitOf| {
-        if one.files.len() > 1 {
-            return format!("{} use up to {} of their {}", named(), quantity(percent, "%"), of.name());
-        }
-        let often = one.files.first().and_then(|at| intervals(&files[*at])).unwrap_or_default();
-        let other =
-            one.files.first().and_then(|at| other_limit(&files[*at], &limits.files[*at], of)).unwrap_or_default();
-        format!("{} uses {} of its {}{other}{often}", named(), quantity(percent, "%"), of.name())
-    };
+    let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
     let gb = |size: f64| quantity(size, "GB");
     match &one.finding {
         Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores } => {
@@ -92,7 +87,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
                 stands(*used_percent, *of)
             )
         }
-        Finding::Equal { smallest_gb, largest_gb, more_gb } if largest_gb > smallest_gb => format!(
+        Finding::Equal { smallest_gb, largest_gb, more_gb } if are_unequal(*smallest_gb, *largest_gb) => format!(
             "Files of a filegroup should be of one size, as rows are spread by free space: of {} the smallest has {}, and the largest {}. All as \
              large would take {} more.",
             named(),
@@ -124,6 +119,24 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         Finding::Slow { ms } => slow(&named(), one.files.len(), *ms) + ".",
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
+}
+
+/// How much of its limits the first of these files uses, and how often it stood at one.
+fn stands(
+    named: &str,
+    places: &[usize],
+    (files, limits): (&[DatabaseFile], &Limits),
+    percent: f64,
+    of: LimitOf,
+) -> String {
+    let (uses, its, stood) =
+        if places.len() > 1 { ("use up to", "their", "the first stood") } else { ("uses", "its", "stood") };
+    let first = places.first().copied();
+    let often = first.and_then(|at| intervals(&files[at])).map(|many| format!(", and {stood} at a limit in {many}"));
+    let other = first.and_then(|at| other_limit(&files[at], &limits.files[at], of));
+    let other = other.map(|(percent, name)| format!(" and {percent} of {its} {name}")).unwrap_or_default();
+    let percent = quantity(percent, "%");
+    format!("{named} {uses} {percent} of {its} {}{other}{}", of.name(), often.unwrap_or_default())
 }
 
 /// That the space has to be raised first, or that other files can give enough back.
@@ -161,7 +174,7 @@ fn intervals(file: &DatabaseFile) -> Option<String> {
     let seen = file.at_limit.filter(|seen| seen.intervals > 0)?;
     let of = seen.of.map(|of| format!(" of {of}")).unwrap_or_default();
     let many = if seen.of.unwrap_or(seen.intervals) == 1 { "interval" } else { "intervals" };
-    Some(format!(", and stood at a limit in {}{of} {many}", seen.intervals))
+    Some(format!("{}{of} {many}", seen.intervals))
 }
 
 /// What else raises the rate of the log.
@@ -292,15 +305,15 @@ fn slow(named: &str, files: usize, ms: f64) -> String {
     )
 }
 
-/// That a file stands at its other limit as well.
-fn other_limit(file: &DatabaseFile, limits: &FileLimits, of: LimitOf) -> Option<String> {
+/// How much of its other limit a file uses that stands at that as well.
+fn other_limit(file: &DatabaseFile, limits: &FileLimits, of: LimitOf) -> Option<(String, &'static str)> {
     let step = limits.step.as_ref()?;
     let (other, seen, limit) = match of {
         LimitOf::Iops => (LimitOf::Bandwidth, file.mb_per_s?, step.mb_per_s?),
         LimitOf::Bandwidth => (LimitOf::Iops, file.iops?, step.iops?),
     };
     let percent = 100.0 * seen / limit;
-    (percent >= AT_LIMIT_PERCENT).then(|| format!(" and {} of its {}", quantity(percent, "%"), other.name()))
+    (percent >= AT_LIMIT_PERCENT).then(|| (quantity(percent, "%"), other.name()))
 }
 
 /// What a larger file brings: an interval, as nobody knows how much more is wanted.
@@ -375,12 +388,12 @@ pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f6
         match &one.finding {
             Finding::Grow { size_gb, used, slow_ms, fits: true, .. } => {
                 let reason = match (slow_ms, used) {
+                    (None, Some((percent, _))) if *percent < AT_LIMIT_PERCENT => SPREAD.to_owned(),
                     (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
                     _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
                 };
                 for other in &one.files {
-                    let reason =
-                        if other == at { &reason } else { "Rows are spread over it as well: files of one size." };
+                    let reason = if other == at { &reason } else { SPREAD };
                     steps.enlarge(&files[*other], *size_gb, reason);
                 }
             }

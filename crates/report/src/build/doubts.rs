@@ -1,7 +1,7 @@
 //! What a plan does not know of files that stand at no limit: unknown is not nothing.
 
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
-use plimsoll_plan::rules::{NORMAL_MS, used};
+use plimsoll_plan::rules::{NORMAL_MS, is_of_storage, used};
 use plimsoll_plan::{DatabaseFile, FileKind};
 
 use super::of_plan::{MOST_NAMED, Plan};
@@ -42,7 +42,7 @@ pub fn nothing_seen(files: &[DatabaseFile]) -> Option<String> {
 pub fn not_storage(plan: &Plan<'_>) -> Option<String> {
     let waits = plan.observed.waits?;
     let of_storage = waits.data + waits.log + waits.governor;
-    if waits.data.max(waits.log).max(waits.governor) >= 100.0 - of_storage {
+    if is_of_storage(&waits) {
         return None;
     }
     if of_storage >= 50.0 {
@@ -53,7 +53,7 @@ pub fn not_storage(plan: &Plan<'_>) -> Option<String> {
         ));
     }
     Some(format!(
-        "Sessions wait for storage in {} of their waits, and mostly for something else, such as locks: see to that first. What larger files \
+        "Sessions wait for pages of data files and for the log in {} of their waits, and mostly for something else, such as locks: see to that first. What larger files \
          bring, as said here, they bring once that is gone.",
         quantity(of_storage, "%")
     ))

@@ -145,10 +145,11 @@ fn gain(one: &Gain, files: &[DatabaseFile]) -> String {
     let file = &files[one.file];
     let (label, of, gains) = (file.label(), one.of.name(), gains(&one.brings));
     let used = quantity(one.used_percent, "%");
-    format!(
-        "{label} uses {used} of its {of}: with the layout above the data files of {} carry it{gains}.",
-        file.database
-    )
+    let what = match file.kind {
+        FileKind::Log => format!("the log of {}", file.database),
+        _ => format!("the data files of {}", file.database),
+    };
+    format!("{label} uses {used} of its {of}: with the layout above {what} would carry it{gains}.")
 }
 
 /// What is said of the layouts.

@@ -32,9 +32,9 @@ pub fn report(plan: &Plan<'_>) -> Report {
     let Plan { files, storage, limits, advised, layouts: found, .. } = *plan;
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
-    let at_limit = at_limits(files, limits).filter(|_| limits.broken.is_empty());
-    let fits = headline(files, storage, limits);
-    for (place, sentence) in at_limit.into_iter().chain([fits]).enumerate() {
+    let (at_limit, fits) = (at_limits(files, limits), Some(headline(files, storage, limits)));
+    let sentences = if limits.broken.is_empty() { [at_limit, fits] } else { [fits, at_limit] };
+    for (place, sentence) in sentences.into_iter().flatten().enumerate() {
         answer.say(if place == 0 { Tone::Headline } else { Tone::Plain }, sentence);
     }
     answer.say(Tone::Plain, doubts::nothing_seen(files));

@@ -39,7 +39,7 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
         let size = |(at, size_gb): &(usize, f64)| json!({ "file": files[*at].label(), "size_gb": size_gb });
         json!({ "database": one.database, "files": one.files.iter().map(size).collect::<Vec<_>>(), "space_gb": one.space_gb })
     };
-    let gain = |one: &Gain| json!({ "database": files[one.file].database, "more_percent": [0.0, one.brings.most_percent], "ms": one.brings.ms });
+    let gain = |one: &Gain| json!({ "database": files[one.file].database, "type": files[one.file].kind.name(), "more_percent": [0.0, one.brings.most_percent], "ms": one.brings.ms });
     json!({
         "as_they_are": found.as_they_are,
         "held": found.held,

@@ -63,8 +63,8 @@ pub(super) fn search(
     }
     leave_out(&mut found, (files, limits), storage);
     fit_together(&mut found, (files, limits), storage);
-    let gain = |(need, layout): (&Need, &Layout)| choice::gain(need, layout, (files, judged), storage);
-    found.gains = found.pairs().filter_map(gain).collect();
+    let gains = |(need, layout): (&Need, &Layout)| choice::gains(need, layout, (files, judged), storage);
+    found.gains = found.pairs().flat_map(gains).collect();
     found.trials = trials(&found.needs, &found.fronts, storage, &found.rules);
     let mut steps = Steps::default();
     for (at, size_gb) in found.enlarged.iter().flat_map(|one| &one.files) {
