@@ -175,7 +175,9 @@ pub enum Finding {
         /// The same of their blobs.
         blobs_gb: [Option<f64>; 2],
         /// Files that are to grow.
-        wanted: usize,
+        larger: usize,
+        /// Files that are to be added.
+        added: usize,
         /// GB that other files can give back and keep their limits.
         back_gb: f64,
         /// Where all of them fit.
@@ -185,7 +187,7 @@ pub enum Finding {
     LogFirst,
     /// A file is to grow.
     Grow {
-        /// Percent of its limit that it uses, and of which, where that is known.
+        /// Percent of its limit that it uses, and of which, where that is known and the reason.
         used: Option<(f64, LimitOf)>,
         /// How long the slower of a read and a write takes, in ms, where that is the reason.
         slow_ms: Option<f64>,
@@ -214,8 +216,8 @@ pub enum Finding {
         step: Step,
         /// What they bring, where it is known.
         brings: Option<Brings>,
-        /// What has room for one more, where such an instance has none.
-        elsewhere: Option<Vec<Elsewhere>>,
+        /// Whether such an instance has room for them, after those that come first.
+        fits: bool,
     },
     /// A larger file would do no more.
     NoUse {
@@ -252,6 +254,8 @@ pub enum Finding {
         mb_per_s: f64,
         /// And now.
         mb_per_s_now: f64,
+        /// Whether now means with those enlarged that are to grow.
+        are_grown: bool,
     },
     /// CPU holds back, and no file; those at a limit come after it.
     Cpu {

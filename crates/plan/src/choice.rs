@@ -3,7 +3,7 @@
 
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use crate::file::{DatabaseFile, FileKind};
-use crate::gain::{Brings, all_of, brings_all};
+use crate::gain::{Bound, Brings, all_of, brings_all};
 use crate::judgement::Judgement;
 use crate::layout::{Layout, Need, Rules};
 use crate::limits::{FileLimits, Next, of_file};
@@ -69,6 +69,7 @@ pub fn choose(
     // A layout is for one filegroup.
     let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
     let are_several = groups().any(|group| Some(group) != groups().next());
+    let grown = grown.map(|grown| alike(&grown, &own, files, storage));
     let Some(grown) = grown else { return if are_several { Choice::Groups } else { Choice::Layout } };
     let size_gb = |at: &usize| {
         let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
@@ -91,6 +92,22 @@ pub fn choose(
         return Choice::Layout;
     }
     Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
+}
+
+/// Data files of a filegroup that have the same limits stay of one size, as rows are spread over all.
+fn alike(grown: &[(usize, f64)], own: &[usize], files: &[DatabaseFile], storage: &Storage<'_>) -> Vec<(usize, f64)> {
+    let is_like = |a: usize, b: usize| {
+        let (a, b) = (&files[a], &files[b]);
+        let are_data = a.kind == FileKind::Data && b.kind == FileKind::Data;
+        are_data && a.filegroup == b.filegroup && storage.step(a.size_gb) == storage.step(b.size_gb)
+    };
+    let size_gb = |at: usize| {
+        let like = grown.iter().filter(|(other, _)| *other == at || is_like(*other, at)).map(|(_, size_gb)| *size_gb);
+        like.reduce(f64::max).filter(|size_gb| *size_gb > files[at].size_gb)
+    };
+    let rest = own.iter().copied().filter(|at| grown.iter().all(|(other, _)| other != at));
+    let order = grown.iter().map(|(at, _)| *at).chain(rest);
+    order.filter_map(|at| Some((at, size_gb(at)?))).collect()
 }
 
 /// What a layout brings its database, where files of it stand at a limit: of the data files together, and of the log.
@@ -116,7 +133,7 @@ fn gain(
     let most = own.iter().filter_map(|at| used(*at)).max_by(|a, b| a.1.0.total_cmp(&b.1.0));
     let (file, (used_percent, of)) =
         most.filter(|(_, (percent, _))| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(percent))?;
-    let most_times = judged.most_times.get(file).copied().unwrap_or(f64::INFINITY);
+    let most_times = judged.most_times.get(file).copied().unwrap_or((f64::INFINITY, Bound::Limit));
     let all: Vec<&DatabaseFile> = own.iter().map(|at| &files[*at]).collect();
     let step = match kind {
         FileKind::Log => layout.log_step.clone(),

@@ -12,8 +12,32 @@ const NO_LONGER_PERCENT: f64 = 101.0;
 pub struct Brings {
     /// By how much its rate would grow at most, in percent; 0 is the least.
     pub most_percent: f64,
+    /// What keeps it from growing by more.
+    pub bound: Bound,
     /// How long an operation takes now, and the least and the most that it would take with as many under way; absent where nobody took times.
     pub ms: Option<[f64; 3]>,
+}
+
+/// What keeps a rate from growing by more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// The new limit that it stands at now.
+    Limit,
+    /// The other limit.
+    Other(LimitOf),
+    /// What is under way makes no more at the best time of an operation.
+    UnderWay,
+    /// How fast a log may grow.
+    LogRate,
+    /// How much sessions wait for such files.
+    Waits,
+    /// Other files of its filegroup, which stand at their limits then.
+    Neighbours,
+}
+
+/// How many times as much is done at most, and why: what bounds it more.
+pub fn nearest(one: (f64, Bound), other: (f64, Bound)) -> (f64, Bound) {
+    if other.0 < one.0 { other } else { one }
 }
 
 /// What the limits of `step` bring a file that stands at this limit, where an operation takes from the least to the most ms of `unthrottled_ms`
@@ -23,7 +47,7 @@ pub fn brings(
     of: LimitOf,
     step: &Step,
     unthrottled_ms: [f64; 2],
-    most_times: f64,
+    most_times: (f64, Bound),
 ) -> Option<Brings> {
     let (seen, limit) = match of {
         LimitOf::Iops => (file.iops?, step.iops?),
@@ -38,14 +62,18 @@ pub fn brings(
         LimitOf::Bandwidth => file.iops.filter(|iops| *iops > 0.0).zip(step.iops),
     };
     let by_other = other.map_or(f64::INFINITY, |(seen, limit)| limit / seen);
-    let of_file = limit.min(seen * by_other.max(1.0));
-    let limit = of_file.min(seen * most_times.max(1.0));
+    let other_limit = if of == LimitOf::Iops { LimitOf::Bandwidth } else { LimitOf::Iops };
+    let by_limits = nearest((limit / seen, Bound::Limit), (by_other, Bound::Other(other_limit)));
+    let of_file = seen * by_limits.0.max(1.0);
+    let (times, bound) = nearest(by_limits, most_times);
+    let limit = seen * times.max(1.0);
     let [least, most] = unthrottled_ms;
     // A time that is no longer than the least says that the least is less: nothing follows from it.
     let is_longer = |ms: &f64| 100.0 * ms > NO_LONGER_PERCENT * least;
     let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(is_longer);
     // As many under way as now make so much at the best time of an operation.
     let rate = now.map_or(limit, |now| (seen * now / least).clamp(seen, limit));
+    let bound = if rate < limit { Bound::UnderWay } else { bound };
     // What holds sessions back elsewhere says nothing of the time at the file.
     let ms = now.filter(|_| limit >= of_file).map(|now| {
         // No more than the limit lets through: with as many under way each takes its part of that time.
@@ -53,7 +81,7 @@ pub fn brings(
         let longest = (now * seen / limit).max(most).min(now.max(least));
         [now, shortest, longest]
     });
-    Some(Brings { most_percent: 100.0 * (rate / seen - 1.0), ms })
+    Some(Brings { most_percent: 100.0 * (rate / seen - 1.0), bound, ms })
 }
 
 /// The limits of so many equal files together, of which the busiest does so many times what they do on average.
@@ -80,7 +108,7 @@ pub fn brings_all(
     of: LimitOf,
     step: &Step,
     unthrottled_ms: [f64; 2],
-    most_times: f64,
+    most_times: (f64, Bound),
 ) -> Option<Brings> {
     let sum = |of: fn(&DatabaseFile) -> Option<f64>| {
         Some(files.iter().filter_map(|file| of(file)).sum::<f64>()).filter(|rate| *rate > 0.0)
@@ -98,6 +126,8 @@ pub fn brings_all(
 mod tests {
     use super::*;
 
+    const ENDLESS: (f64, Bound) = (f64::INFINITY, Bound::Limit);
+
     fn step(iops: f64) -> Step {
         Step { name: None, blob_gb: 0.0, iops: Some(iops), mb_per_s: Some(150.0) }
     }
@@ -108,7 +138,7 @@ mod tests {
 
     #[test]
     fn more_is_bounded_by_the_limit_and_by_what_is_under_way() {
-        let of = |file: &DatabaseFile, limit| brings(file, LimitOf::Iops, &step(limit), [2.0, 10.0], f64::INFINITY);
+        let of = |file: &DatabaseFile, limit| brings(file, LimitOf::Iops, &step(limit), [2.0, 10.0], ENDLESS);
         let found = of(&file(500.0, None), 2300.0).unwrap();
         assert_eq!((found.most_percent.round(), found.ms), (360.0, None));
         // Two under way make 1,000 at 2 ms each, however high the limit is.
@@ -126,9 +156,10 @@ mod tests {
         let many = of(&file(500.0, Some(40.0)), 550.0).unwrap();
         assert_eq!((many.most_percent.round(), many.ms.map(|ms| ms.map(f64::round))), (10.0, Some([40.0, 36.0, 36.0])));
         // What no size changes bounds it, too, and so does a longer time at best.
-        let capped = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), [2.0, 10.0], 1.5).unwrap();
+        let capped =
+            brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), [2.0, 10.0], (1.5, Bound::LogRate)).unwrap();
         assert_eq!(Some(capped.most_percent), Some(50.0));
-        let slow = brings(&file(500.0, Some(10.0)), LimitOf::Iops, &step(2300.0), [5.0, 10.0], f64::INFINITY).unwrap();
+        let slow = brings(&file(500.0, Some(10.0)), LimitOf::Iops, &step(2300.0), [5.0, 10.0], ENDLESS).unwrap();
         assert_eq!((slow.most_percent, slow.ms), (100.0, Some([10.0, 5.0, 10.0])));
     }
 
@@ -137,7 +168,7 @@ mod tests {
     fn published_enlargements_took_the_times_that_are_said() {
         let said = |iops, now, then| {
             let file = file(iops, Some(now));
-            brings(&file, LimitOf::Iops, &step(then), [2.0, 10.0], f64::INFINITY).unwrap().ms.unwrap()
+            brings(&file, LimitOf::Iops, &step(then), [2.0, 10.0], ENDLESS).unwrap().ms.unwrap()
         };
         // The log from 32 to 512 GB: 4.5 ms. Data files from 512 GB to 1.1 TB: 49 ms.
         assert_eq!(said(500.0, 16.0, 2300.0).map(|ms| ms as u32), [16, 3, 10]);

@@ -21,6 +21,7 @@ pub use case::used;
 pub use diagnosis::{NORMAL_MS, THROTTLED_MS, is_of_storage};
 pub use observed::{Observed, WaitShares};
 pub use sizes::are_unequal;
+use space::Bundle;
 
 /// What to change, in the order in which it is to be done.
 pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Vec<Advice> {
@@ -47,22 +48,15 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     more::instead(&mut grown, &case);
     alike::together(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
-    let wanted: Vec<Vec<(usize, f64)>> = grown.iter().map(|one| judgement::sizes([one]).collect()).collect();
-    let mut fit = space::fit(files, limits, storage, &wanted);
-    for one in &mut grown {
-        let at = one.files.first().copied();
-        match &mut one.finding {
-            Finding::Grow { fits, .. } => *fits = at.is_some_and(|at| fit.first.contains(&at)),
-            Finding::Add { added, size_gb, elsewhere, .. } => {
-                let (added, blob_gb) = (*added as f64, storage.blob_gb(*size_gb).unwrap_or(0.0));
-                let (gb, blobs_gb) = (added * *size_gb, added * blob_gb);
-                let (all_gb, all_blobs_gb) = (fit.files_gb + gb, fit.blobs_gb + blobs_gb);
-                *elsewhere = (!fit.add(gb, blobs_gb)).then(|| storage.elsewhere(all_gb, all_blobs_gb));
+    let (places_of, wanted): (Vec<Vec<usize>>, Vec<Bundle>) = space::wanted(&grown, files).into_iter().unzip();
+    let fit = space::fit(files, limits, storage, &wanted);
+    for (places, has_room) in places_of.iter().zip(&fit.fits) {
+        for at in places {
+            if let Finding::Grow { fits, .. } | Finding::Add { fits, .. } = &mut grown[*at].finding {
+                *fits = *has_room;
             }
-            _ => {}
         }
     }
-    alike::with_room(&mut grown, &fit.first, &case);
     for one in &mut all {
         if let Finding::Waits { first, .. } = &mut one.finding {
             *first = one.files.iter().copied().filter(|at| sizes.iter().any(|(grown, _)| grown == at)).collect();
@@ -72,15 +66,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     all.extend(log_governor(&case));
     let smaller = sizes::for_nothing(&case, fit.files_gb);
     let back_gb = judgement::back_gb(&smaller, files);
-    let short = space::short(&fit, storage, &grown, back_gb);
-    if short.as_ref().is_some_and(|one| matches!(one.finding, Finding::Short { .. })) {
-        for one in &mut grown {
-            if let Finding::Add { elsewhere: Some(named), .. } = &mut one.finding {
-                named.clear();
-            }
-        }
-    }
-    all.extend(short);
+    all.extend(space::short(&fit, storage, &wanted, back_gb));
     all.extend(held::told(&case));
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {
@@ -139,7 +125,7 @@ fn log_first(case: &Case<'_>, grown: &[Advice]) -> Option<Advice> {
     // What has no room comes before nothing.
     let is_to_grow = |at: usize, kind: FileKind| {
         let is_one = |advice: &Advice| {
-            matches!(advice.finding, Finding::Grow { fits: true, .. } | Finding::Add { .. })
+            matches!(advice.finding, Finding::Grow { fits: true, .. } | Finding::Add { fits: true, .. })
                 && advice.files.contains(&at)
         };
         case.files[at].kind == kind && grown.iter().any(is_one)

@@ -116,7 +116,7 @@ impl Steps {
                 (false, _) => layout.data_gb.max(content_gb(file)).max(as_now_gb),
             };
             let now = match file.size_gb - least_gb {
-                gb if least_gb > layout.data_gb => {
+                gb if least_gb > layout.data_gb && gb >= 1.0 => {
                     format!(
                         "; {:.0} GB of that now, before indexes are rebuilt, so that rows go into the others; the rest once they are spread",
                         gb.floor()

@@ -103,20 +103,36 @@ fn files_that_grow_together_have_room_together_or_not_at_all() {
     assert_eq!(grown(&advice(&larger, space(2048.0), None)), [(vec![0, 1], 514, Some(118), false)]);
 }
 
-/// One that has no room keeps the limits that it has, and bounds the others by them.
+/// One without the others brings next to nothing, as they stand at their limits: all of a filegroup has room, or nothing of it.
 #[test]
-fn a_neighbour_without_room_bounds_by_what_it_has() {
-    let with = |space_gb| {
-        let wishes = Wishes { vcores: Some(4), space_gb: Some(space_gb), ..Wishes::default() };
-        let other = DatabaseFile { database: "o".to_owned(), ..data("o", 750.0, 1.0) };
-        grown(&advice(&[data("a", 100.0, 498.0), data("b", 600.0, 4950.0), other], wishes, None))
+fn a_filegroup_has_room_as_a_whole() {
+    let with = |other_gb| {
+        let other = DatabaseFile { database: "o".to_owned(), ..data("o", other_gb, 1.0) };
+        let wishes = Wishes { vcores: Some(4), ..Wishes::default() };
+        advice(&[data("a", 100.0, 498.0), data("b", 600.0, 4950.0), other], wishes, None)
     };
-    // 2,300 for one, and 7,500 for the other once it has 1,026 GB.
-    assert_eq!(with(2048.0), [(vec![0], 130, Some(52), true), (vec![1], 1026, Some(52), true)]);
-    let rest = DatabaseFile { database: "o".to_owned(), ..data("o", 1000.0, 1.0) };
-    let wishes = Wishes { vcores: Some(4), ..Wishes::default() };
-    let files = [data("a", 100.0, 498.0), data("b", 600.0, 4950.0), rest];
-    assert_eq!(grown(&advice(&files, wishes, None)), [(vec![0], 130, Some(1), true), (vec![1], 1026, Some(52), false)]);
+    let both = |fits| [(vec![0], 130, Some(52), fits), (vec![1], 1026, Some(52), fits)];
+    assert_eq!(grown(&with(750.0)), both(true));
+    let found = with(1000.0);
+    assert_eq!(grown(&found), both(false));
+    let Finding::Short { larger: 2, added: 0, .. } = found[0].finding else { panic!("{found:?}") };
+    // Files that are added are counted, and have room with those that grow for them.
+    let other = DatabaseFile { database: "o".to_owned(), ..data("o", 5500.0, 1.0) };
+    let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
+    let files = [data("a", 600.0, 4900.0), data("b", 1100.0, 7400.0), other];
+    let found = advice(&files, wishes, None);
+    let Finding::Short { larger: 1, added: 1, .. } = found[0].finding else { panic!("{found:?}") };
+    let rooms = found.iter().filter_map(|one| match one.finding {
+        Finding::Add { fits, .. } | Finding::Grow { fits, .. } => Some(fits),
+        _ => None,
+    });
+    assert_eq!(rooms.collect::<Vec<_>>(), [false, false]);
+}
+
+/// A file that does far more than its limits has others: none of these sizes is for it, whatever stands beside it.
+#[test]
+fn what_has_other_limits_grows_with_nobody() {
+    assert_eq!(of(&[data("a", 100.0, 490.0), data("b", 100.0, 580.0)]), [(vec![0], 130, Some(369), true)]);
 }
 
 /// What is slow for no known reason grows with its neighbours, by an unknown amount; a limit that one stands at is the better reason.

@@ -167,7 +167,7 @@ fn what_does_not_fit_is_said_with_what_comes_first() {
         assert_eq!(ids(&files, None), ["space-short", at_limit[0], at_limit[1]], "{part}");
         let first = advice(&files, None).remove(0);
         assert_eq!(first.files, [0], "the one that uses more");
-        let Finding::Short { files_gb, wanted, .. } = first.finding else { panic!() };
+        let Finding::Short { files_gb, larger: wanted, .. } = first.finding else { panic!() };
         assert_eq!((files_gb[1], wanted), (Some(8192.0), 2));
     }
     // Blobs of 128 GB that become 512 are too large together, long before the files are.
@@ -281,7 +281,7 @@ fn where_more_fits_is_named() {
     };
     let fits = |advice: &[Advice]| {
         let adds = advice.iter().find_map(|one| match one.finding {
-            Finding::Add { added, size_gb, ref elsewhere, .. } => Some((added, size_gb, elsewhere.is_none())),
+            Finding::Add { added, size_gb, fits, .. } => Some((added, size_gb, fits)),
             _ => None,
         });
         adds.unwrap()
@@ -456,7 +456,7 @@ fn what_is_added_has_room_together_or_is_said_to_have_none() {
         let files: Vec<_> = (0..count).map(of).collect();
         let found = advise(&files, &storage, &limits(&files, &storage), &Observed::default());
         let room = |one: &Advice| match &one.finding {
-            Finding::Add { elsewhere, .. } => Some(elsewhere.is_none()),
+            Finding::Add { fits, .. } => Some(*fits),
             _ => None,
         };
         found.iter().filter_map(room).collect::<Vec<_>>()

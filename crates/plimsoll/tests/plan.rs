@@ -356,7 +356,12 @@ fn cases() -> [Case; 19] {
         (
             full,
             "--vcores 8",
-            &["It takes one of these: 16 vCores", "230 GB less in other files", "no room for that"],
+            &[
+                "With 1 enlargement and 1 more data file",
+                "one of these: next-gen",
+                "8,422 GB less in other files",
+                "no room for that",
+            ],
             &["-- ", "MODIFY"],
         ),
         // What has no room takes none from what has.

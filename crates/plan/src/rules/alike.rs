@@ -1,12 +1,12 @@
 //! Data files over which the rows of a filegroup are spread: those with the same limits grow together, and none does more than the next of
 //! them lets it.
 
-use super::case::{Case, used};
+use super::case::Case;
 use super::held::{LEAST_GAIN_PERCENT, most_times};
 use super::sizes::databases;
 use crate::advice::{ABOVE_PERCENT, Advice, Finding};
 use crate::file::DatabaseFile;
-use crate::gain::{brings, mean_ms};
+use crate::gain::{Bound, brings, mean_ms, nearest};
 use crate::judgement;
 use crate::storage::Step;
 
@@ -17,11 +17,14 @@ pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
         for step in places.iter().filter_map(|at| case.limits.files[*at].step.as_ref()) {
             if !steps.contains(&step) {
                 steps.push(step);
-                let has_it = |at: &&usize| case.limits.files[**at].step.as_ref() == Some(step);
+                // One that does far more than its limits has others, and grows by none of these.
+                let has_it = |at: &&usize| {
+                    case.limits.files[**at].step.as_ref() == Some(step) && case.percent(**at) < ABOVE_PERCENT
+                };
                 merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>());
             }
         }
-        let times = bound(grown, &places, None, case);
+        let times = bound(grown, &places, case);
         let is_out = |one: &Advice| {
             matches!(one.finding, Finding::Elsewhere { .. }) && one.files.iter().all(|at| places.contains(at))
         };
@@ -32,13 +35,6 @@ pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
             grown[out].files.extend(files);
             grown.retain(|one| !is_of(one, &places));
         }
-    }
-}
-
-/// Bounds them anew where not all have room: files without room keep the limits that they have.
-pub fn with_room(grown: &mut [Advice], room: &[usize], case: &Case<'_>) {
-    for places in databases(case.files).into_iter().filter(|places| places.len() > 1) {
-        bound(grown, &places, Some(room), case);
     }
 }
 
@@ -71,35 +67,28 @@ fn merge(grown: &mut Vec<Advice>, places: &[usize]) {
     }
 }
 
-/// What files bring once the others of their filegroup stand at their limits: rows are spread over all, so all do more alike. Others are as
-/// large as they are to be, if all have room or these have. It gives how many times as much can be done at least.
-fn bound(grown: &mut [Advice], places: &[usize], room: Option<&[usize]>, case: &Case<'_>) -> f64 {
+/// What files bring once the others of their filegroup stand at their limits: rows are spread over all, so all do more alike. It gives how many
+/// times as much that is.
+fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
     let sizes: Vec<(usize, f64)> = judgement::sizes(grown.iter()).collect();
-    let times = |at: &usize, own: &[usize]| {
-        let size_gb = sizes.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
-        let size_gb = size_gb.filter(|_| own.contains(at) || room.is_none_or(|room| room.contains(at)));
-        let step = match size_gb {
-            Some(size_gb) => case.storage.step(size_gb)?,
+    let times = |at: &usize| {
+        let step = match sizes.iter().find(|(grown, _)| grown == at) {
+            Some((_, size_gb)) => case.storage.step(*size_gb)?,
             None => case.limits.files[*at].step.as_ref()?,
         };
         lets(&case.files[*at], step)
     };
     // One that does far more than its limits has others.
     let is_known = |at: &&usize| case.percent(**at) < ABOVE_PERCENT;
-    let least =
-        |own: &[usize]| places.iter().filter(is_known).filter_map(|at| times(at, own)).fold(f64::INFINITY, f64::min);
-    let mut of_all = f64::INFINITY;
+    let of_all = places.iter().filter(is_known).filter_map(times).fold(f64::INFINITY, f64::min);
     let all: Vec<&DatabaseFile> = places.iter().map(|at| &case.files[*at]).collect();
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
         // What is under way goes to all of them.
         let file = DatabaseFile { read_ms: mean_ms(&all), write_ms: None, ..case.files[first].clone() };
-        if let Finding::Grow { step, slow_ms: None, brings: gain, .. } = &mut one.finding {
-            let of_limit = used(&file, &case.limits.files[first]).map(|(_, of_limit)| of_limit);
-            let by_others = least(&one.files);
-            of_all = of_all.min(by_others);
-            let most = most_times(first, case).min(by_others);
-            *gain = of_limit.and_then(|of| brings(&file, of, step, case.least_ms(), most));
+        if let Finding::Grow { used: Some((_, of_limit)), step, slow_ms: None, brings: gain, .. } = &mut one.finding {
+            let others = (of_all, Bound::Neighbours);
+            *gain = brings(&file, *of_limit, step, case.least_ms(), nearest(most_times(first, case), others));
         }
     }
     of_all

@@ -3,6 +3,7 @@
 use super::case::Case;
 use crate::advice::{ABOVE_PERCENT, Advice, Finding, of};
 use crate::file::FileKind;
+use crate::gain::{Bound, nearest};
 use crate::hindrance::Hindrance;
 
 /// Less than this is no gain, in percent.
@@ -26,9 +27,10 @@ pub fn held(at: usize, case: &Case<'_>) -> Option<Hindrance> {
 }
 
 /// How many times what it does a file can do at most, whatever its size. The other logs need not be busy at the same time.
-pub fn most_times(at: usize, case: &Case<'_>) -> f64 {
+pub fn most_times(at: usize, case: &Case<'_>) -> (f64, Bound) {
     let by_rate = log_rate(at, case).map_or(f64::INFINITY, |(_, times)| times.max(1.0));
-    by_rate.min(case.waited_percent(case.files[at].kind).map_or(f64::INFINITY, times_without))
+    let by_waits = case.waited_percent(case.files[at].kind).map_or(f64::INFINITY, times_without);
+    nearest((by_rate, Bound::LogRate), (by_waits, Bound::Waits))
 }
 
 /// How many times as much sessions do at most where so many percent of their waits are gone, and they do nothing but wait.

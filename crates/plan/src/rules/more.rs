@@ -3,7 +3,7 @@
 use super::case::{Case, used};
 use super::held::most_times;
 use super::sizes::{databases, whole_gb};
-use crate::advice::{Advice, Finding, of};
+use crate::advice::{ABOVE_PERCENT, Advice, Finding, of};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
 use crate::gain;
@@ -109,7 +109,8 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     // With the smaller ones as they are, or as large as what is added: whatever takes less space.
     let as_they_are = with(Some(smallest)).map(|more| (more, Vec::new()));
     let all_alike = with(None).map(|more| {
-        let is_smaller = |at: &&usize| case.files[**at].size_gb < more.size_gb;
+        let is_smaller =
+            |at: &&usize| whole_gb(case.files[**at].size_gb) < more.size_gb && case.percent(**at) < ABOVE_PERCENT;
         let smaller: Vec<usize> = places.iter().filter(is_smaller).copied().collect();
         (more, smaller)
     });
@@ -127,14 +128,13 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let step = gain::all_of(&step, all, rules.imbalance);
     let brings = gain::brings_all(&own, of_limit, &step, case.least_ms(), most_times(first, case));
     let More { added, size_gb, step } = more;
-    let grow = |at: usize| {
-        let used = used(&case.files[at], &case.limits.files[at]);
-        let (step, brings) = (step.clone(), None);
-        of("file-at-limit", vec![at], Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings })
-    };
-    let mut answers: Vec<Advice> = smaller.into_iter().filter_map(grow).collect();
-    let add =
-        Finding::Add { used_percent, of: of_limit, added, all, size_gb, step: step.clone(), brings, elsewhere: None };
+    let grow = Finding::Grow { used: None, slow_ms: None, size_gb, step: step.clone(), fits: true, brings: None };
+    let mut answers: Vec<Advice> = Some(smaller)
+        .filter(|all| !all.is_empty())
+        .and_then(|all| of("file-at-limit", all, grow))
+        .into_iter()
+        .collect();
+    let add = Finding::Add { used_percent, of: of_limit, added, all, size_gb, step, brings, fits: true };
     answers.extend(of("more-files", at_limit.to_vec(), add));
     Some(answers)
 }

@@ -57,6 +57,7 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
         size_gb.map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb))
     };
     let now = |of: fn(&Step) -> Option<f64>| places.iter().map(|at| of(step_of(at)?)).sum::<Option<f64>>();
+    let are_grown = judgement::sizes(grown).any(|(at, _)| places.contains(&at));
     let (iops_now, mb_per_s_now) = (now(|step| step.iops)?, now(|step| step.mb_per_s)?);
     let with = |count: usize| {
         let (size_gb, files) = (all_gb / count as f64, count as f64);
@@ -64,7 +65,7 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
         let (iops, mb_per_s) = (files * step.iops?, files * step.mb_per_s?);
         let carries = |seen: f64, limit: f64| 100.0 * seen < AT_LIMIT_PERCENT * limit;
         let is_enough = iops >= iops_now && carries(iops_seen, iops) && carries(rate_seen, mb_per_s);
-        is_enough.then_some(Finding::Fewer { files: count, size_gb, iops, iops_now, mb_per_s, mb_per_s_now })
+        is_enough.then_some(Finding::Fewer { files: count, size_gb, iops, iops_now, mb_per_s, mb_per_s_now, are_grown })
     };
     // The fewest that do.
     of("fewer-files", places.to_vec(), (1..places.len()).find_map(with)?)

@@ -1,89 +1,118 @@
 //! Whether what is asked for fits into the space of the instance, and into the blobs that it may have.
 
+use super::sizes::databases;
 use crate::advice::{Advice, Finding, of};
 use crate::file::DatabaseFile;
 use crate::judgement::sizes;
 use crate::limits::Limits;
 use crate::storage::Storage;
 
-/// Files of other sizes than they have.
+/// What is of use only together: files of other sizes than they have, and further ones.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bundle {
+    /// The files that it is for, by their places in the list.
+    pub files: Vec<usize>,
+    /// Files that are to grow, and their sizes then, in GB.
+    pub sizes: Vec<(usize, f64)>,
+    /// How many files are added, and how large each is, in GB.
+    pub added: Vec<(usize, f64)>,
+}
+
+/// What has room.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// What all files come to, in GB, were each as large as is asked for.
+    /// What all files come to, in GB, with all that is wanted.
     pub files_gb: f64,
     /// And their blobs.
     pub blobs_gb: f64,
-    /// The files that fit, each before those behind it.
+    /// Of each that is wanted whether it fits, after those before it.
+    pub fits: Vec<bool>,
+    /// The files of those that fit.
     pub first: Vec<usize>,
-    /// What is left for more files then, in GB; unknown is no bound.
-    pub left_gb: f64,
-    /// The same for their blobs.
-    pub left_blobs_gb: f64,
 }
 
 impl Fit {
-    /// Takes so many GB of files and of their blobs for what is added; false if they have no room.
-    pub fn add(&mut self, gb: f64, blobs_gb: f64) -> bool {
-        let has_room = gb <= self.left_gb && blobs_gb <= self.left_blobs_gb;
-        if has_room {
-            (self.files_gb, self.blobs_gb) = (self.files_gb + gb, self.blobs_gb + blobs_gb);
-            (self.left_gb, self.left_blobs_gb) = (self.left_gb - gb, self.left_blobs_gb - blobs_gb);
-        }
-        has_room
-    }
-
-    /// Whether all of so many files do.
-    pub fn is_all(&self, wanted: usize) -> bool {
-        self.first.len() == wanted
+    /// Whether all of it fits.
+    pub fn is_all(&self) -> bool {
+        self.fits.iter().all(|fits| *fits)
     }
 }
 
-/// Which of the wanted sizes such an instance can have at most, the first first. Those that stand together fit together or not at all.
-pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[Vec<(usize, f64)>]) -> Fit {
+/// What is wanted by advice: of a filegroup, over which rows are spread, all or nothing. With the places of its advice.
+pub fn wanted(grown: &[Advice], files: &[DatabaseFile]) -> Vec<(Vec<usize>, Bundle)> {
+    let groups = databases(files);
+    let group_of = |one: &Advice| groups.iter().position(|places| one.files.iter().any(|at| places.contains(at)));
+    let mut all: Vec<(Option<usize>, Vec<usize>, Bundle)> = Vec::new();
+    for (at, one) in grown.iter().enumerate() {
+        if !matches!(one.finding, Finding::Grow { .. } | Finding::Add { .. }) {
+            continue;
+        }
+        let group = group_of(one);
+        let own = all.iter().position(|(other, ..)| group.is_some() && *other == group).unwrap_or_else(|| {
+            all.push((group, Vec::new(), Bundle::default()));
+            all.len() - 1
+        });
+        let (_, advice, wanted) = &mut all[own];
+        advice.push(at);
+        let new = one.files.iter().filter(|at| !wanted.files.contains(at)).copied().collect::<Vec<_>>();
+        wanted.files.extend(new);
+        wanted.sizes.extend(sizes([one]));
+        if let Finding::Add { added, size_gb, .. } = &one.finding {
+            wanted.added.push((*added, *size_gb));
+        }
+    }
+    all.into_iter().map(|(_, advice, wanted)| (advice, wanted)).collect()
+}
+
+/// Which of the wanted such an instance can have at most, the first first.
+pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[Bundle]) -> Fit {
     let add = |sum: (f64, f64), more: (f64, f64)| (sum.0 + more.0, sum.1 + more.1);
-    let more_gb = |together: &Vec<(usize, f64)>| {
-        let of = |(at, size_gb): &(usize, f64)| {
+    let more_gb = |one: &Bundle| {
+        let larger = one.sizes.iter().map(|(at, size_gb)| {
             let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
             (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
-        };
-        together.iter().map(of).fold((0.0, 0.0), add)
+        });
+        let new = one.added.iter().map(|(count, size_gb)| {
+            (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0))
+        });
+        larger.chain(new).fold((0.0, 0.0), add)
     };
     let now = (limits.file_gb, limits.blob_gb);
     let (files_gb, blobs_gb) = wanted.iter().map(more_gb).fold(now, add);
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY);
     let most_blobs_gb = storage.blobs_gb().unwrap_or(f64::INFINITY);
-    let (mut all_gb, mut all_blobs_gb) = now;
-    let mut first = Vec::new();
-    for together in wanted {
-        let (gb, blobs_gb) = add((all_gb, all_blobs_gb), more_gb(together));
-        if gb <= most_gb && blobs_gb <= most_blobs_gb {
-            (all_gb, all_blobs_gb) = (gb, blobs_gb);
-            first.extend(together.iter().map(|(at, _)| *at));
+    let mut taken = now;
+    let mut fit = Fit { files_gb, blobs_gb, fits: Vec::new(), first: Vec::new() };
+    for one in wanted {
+        let (gb, blobs_gb) = add(taken, more_gb(one));
+        let has_room = gb <= most_gb && blobs_gb <= most_blobs_gb;
+        if has_room {
+            taken = (gb, blobs_gb);
+            fit.first.extend(&one.files);
         }
+        fit.fits.push(has_room);
     }
-    Fit { files_gb, blobs_gb, first, left_gb: most_gb - all_gb, left_blobs_gb: most_blobs_gb - all_blobs_gb }
+    fit
 }
 
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
 /// Other files can give back `back_gb` and keep their limits.
-pub fn short(fit: &Fit, storage: &Storage<'_>, grown: &[Advice], back_gb: f64) -> Option<Advice> {
-    let wanted: Vec<(usize, f64)> = sizes(grown).collect();
-    let adds = |one: &Advice| matches!(one.finding, Finding::Add { elsewhere: None, .. });
-    if wanted.is_empty() && !grown.iter().any(adds) {
+pub fn short(fit: &Fit, storage: &Storage<'_>, wanted: &[Bundle], back_gb: f64) -> Option<Advice> {
+    if wanted.is_empty() {
         return None;
     }
     let needed_gb = fit.files_gb;
     let most_gb = storage.most_gb().or(storage.space_gb());
-    if fit.is_all(wanted.len()) {
+    if fit.is_all() {
         let (space_gb, most_gb) = (storage.space_gb().filter(|space| needed_gb > *space)?, most_gb?);
-        let files = wanted.iter().map(|(at, _)| *at).collect();
-        return of("space-first", files, Finding::Space { needed_gb, space_gb, most_gb, back_gb });
+        return of("space-first", fit.first.clone(), Finding::Space { needed_gb, space_gb, most_gb, back_gb });
     }
     let blobs_gb = [Some(fit.blobs_gb), storage.blobs_gb()];
     let finding = Finding::Short {
         files_gb: [Some(needed_gb), most_gb],
         blobs_gb,
-        wanted: wanted.len(),
+        larger: wanted.iter().map(|one| one.sizes.len()).sum(),
+        added: wanted.iter().flat_map(|one| &one.added).map(|(count, _)| count).sum(),
         back_gb,
         elsewhere: storage.elsewhere(needed_gb, fit.blobs_gb),
     };

@@ -1,7 +1,7 @@
 //! What each piece of advice says of files, in sentences, and those that are to grow as a table.
 
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
-use plimsoll_plan::gain::Brings;
+use plimsoll_plan::gain::{Bound, Brings};
 use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::{NORMAL_MS, are_unequal, used};
 use plimsoll_plan::statements::Steps;
@@ -51,8 +51,8 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             )
         }
         Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
-        Finding::Short { files_gb, blobs_gb, wanted, back_gb, elsewhere } => {
-            short(&named(), one.files.len(), [*files_gb, *blobs_gb], (*wanted, *back_gb), elsewhere)
+        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, elsewhere } => {
+            short(&named(), one.files.len(), [*files_gb, *blobs_gb], ([*larger, *added], *back_gb), elsewhere)
         }
         Finding::LogFirst => {
             let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
@@ -62,14 +62,15 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         Finding::Grow { used, slow_ms, size_gb, step, fits, brings } => {
             let why = match (slow_ms, used) {
                 (Some(ms), _) => slow(&named(), one.files.len(), *ms),
-                (None, used) => used.map_or_else(named, |(percent, of)| stands(percent, of)),
+                (None, Some((percent, of))) => stands(*percent, *of),
+                (None, None) => format!("{} grows beside what is added, as rows are spread over all", named()),
             };
             let brings = brings.as_ref().map(gains).unwrap_or_default();
             let room = if *fits { "" } else { ". There is no room for that" };
             let it = if one.files.len() > 1 { "each" } else { "it" };
             format!("{why}: with {} {it} would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
         }
-        Finding::Add { used_percent, of, added, all, size_gb, step, brings, elsewhere } => format!(
+        Finding::Add { used_percent, of, added, all, size_gb, step, brings, fits } => format!(
             "{}, and no size is known to have enough. Add {} of {}, with {} each: once the rows are spread over all {all}, they carry what was \
              seen with 25 % to spare{}.{}",
             stands(*used_percent, *of),
@@ -77,7 +78,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             gb(*size_gb),
             has(step).unwrap_or_default(),
             brings.as_ref().map(gains).unwrap_or_default(),
-            elsewhere.as_ref().map(|all| no_room(all)).unwrap_or_default()
+            if *fits { "" } else { " Such an instance has no room for that." }
         ),
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
@@ -96,9 +97,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             gb(*more_gb)
         ),
         Finding::Equal { .. } => format!("Let {} grow by the same: else they are soon of several sizes.", named()),
-        Finding::Fewer { files: number, size_gb, iops, iops_now, mb_per_s, mb_per_s_now } => fewer(
+        Finding::Fewer { files: number, size_gb, iops, iops_now, mb_per_s, mb_per_s_now, are_grown } => fewer(
             &format!("{} of {}", count(*number, "data file"), gb(*size_gb)),
-            &named(),
+            &(named() + if *are_grown { ", as large as above," } else { "" }),
             [*iops, *iops_now],
             [*mb_per_s, *mb_per_s_now],
         ),
@@ -223,15 +224,17 @@ fn short(
     named: &str,
     fit: usize,
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
-    (wanted, back_gb): (usize, f64),
+    ([larger, added], back_gb): ([usize; 2], f64),
     elsewhere: &[Elsewhere],
 ) -> String {
     let gb = |size: f64| quantity(size, "GB");
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
-    let all = match wanted {
-        1 => "the enlargement below".to_owned(),
-        2 => "both enlargements".to_owned(),
-        _ => format!("all {wanted} enlargements"),
+    let all = match (larger, added) {
+        (0, _) => count(added, "more data file"),
+        (1, 0) => "the enlargement below".to_owned(),
+        (2, 0) => "both enlargements".to_owned(),
+        (_, 0) => format!("all {larger} enlargements"),
+        _ => format!("{} and {}", count(larger, "enlargement"), count(added, "more data file")),
     };
     let too_much = match (over(files_gb), over(blobs_gb)) {
         (Some((needed, most)), _) => {
@@ -256,17 +259,6 @@ fn short(
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
     let what = if fit == 0 { "It takes" } else { "The rest takes" };
     format!("{too_much} {first} {what} one of these: {}.", others.join("; "))
-}
-
-/// That there is no room for what is added.
-fn no_room(elsewhere: &[Elsewhere]) -> String {
-    // What has more is said once.
-    if elsewhere.is_empty() {
-        return " Such an instance has no room for that.".to_owned();
-    }
-    let mut others: Vec<String> = elsewhere.iter().map(has_more).collect();
-    others.push("several instances".to_owned());
-    format!(" Such an instance has no room for that. It takes one of these: {}.", others.join("; "))
 }
 
 /// What has more.
@@ -318,7 +310,15 @@ fn other_limit(file: &DatabaseFile, limits: &FileLimits, of: LimitOf) -> Option<
 
 /// What a larger file brings: an interval, as nobody knows how much more is wanted.
 pub(super) fn gains(brings: &Brings) -> String {
-    let rate = format!(", and do 0 to {} more, by how much is wanted", quantity(brings.most_percent, "%"));
+    let why = match brings.bound {
+        Bound::Limit => String::new(),
+        Bound::Other(of) => format!(" (then its {} are used up)", of.name()),
+        Bound::UnderWay => " (as many under way make no more)".to_owned(),
+        Bound::LogRate => " (the log may grow no faster)".to_owned(),
+        Bound::Waits => " (sessions wait for it no more than that)".to_owned(),
+        Bound::Neighbours => " (then others of its filegroup stand at their limits)".to_owned(),
+    };
+    let rate = format!(", and do 0 to {} more, by how much is wanted{why}", quantity(brings.most_percent, "%"));
     let times = brings.ms.map(|[now, least, most]| {
         let [least, most] = [least, most].map(|ms| quantity(ms, "ms"));
         let between = if least == most { least } else { format!("{least} to {most}") };
@@ -388,7 +388,7 @@ pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f6
         match &one.finding {
             Finding::Grow { size_gb, used, slow_ms, fits: true, .. } => {
                 let reason = match (slow_ms, used) {
-                    (None, Some((percent, _))) if *percent < AT_LIMIT_PERCENT => SPREAD.to_owned(),
+                    (None, None) => SPREAD.to_owned(),
                     (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
                     _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
                 };
@@ -397,7 +397,7 @@ pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f6
                     steps.enlarge(&files[*other], *size_gb, reason);
                 }
             }
-            Finding::Add { added, size_gb, elsewhere: None, .. } => steps.add(&files[*at], files, *added, *size_gb),
+            Finding::Add { added, size_gb, fits: true, .. } => steps.add(&files[*at], files, *added, *size_gb),
             _ => {}
         }
     }

@@ -6,7 +6,8 @@ use plimsoll_plan::choice::{self, Choice};
 use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::Limits;
-use plimsoll_plan::rules::{space, used};
+use plimsoll_plan::rules::space::{self, Bundle};
+use plimsoll_plan::rules::used;
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::trial::{Trial, trial};
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Storage};
@@ -70,6 +71,22 @@ pub(super) fn search(
     for (at, size_gb) in found.enlarged.iter().flat_map(|one| &one.files) {
         steps.enlarge(&files[*at], *size_gb, "What was seen leaves too little of its limits.");
     }
+    // Those with several filegroups have no layout, and go on by what is advised.
+    for one in judged.advice.iter().filter(|one| !one.is_alternative) {
+        let Some(first) = one.files.first().map(|at| &files[*at]) else { continue };
+        if !found.of_groups.iter().any(|database| database.eq_ignore_ascii_case(&first.database)) {
+            continue;
+        }
+        match &one.finding {
+            Finding::Grow { size_gb, fits: true, .. } => {
+                for at in &one.files {
+                    steps.enlarge(&files[*at], *size_gb, "It stands at its limits, or the files beside it do.");
+                }
+            }
+            Finding::Add { added, size_gb, fits: true, .. } => steps.add(first, files, *added, *size_gb),
+            _ => {}
+        }
+    }
     for (need, layout) in found.pairs() {
         let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
         steps.layout(&need.database, files, layout, &like_gb);
@@ -93,8 +110,11 @@ fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), sto
         let (data, logs): (Vec<_>, Vec<_>) = one.files.iter().copied().partition(is_data);
         [logs, data]
     });
-    let mut wanted: Vec<Vec<(usize, f64)>> = kinds.filter(|all| !all.is_empty()).collect();
-    wanted.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let mut sizes: Vec<Vec<(usize, f64)>> = kinds.filter(|all| !all.is_empty()).collect();
+    sizes.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let places = |all: &[(usize, f64)]| all.iter().map(|(at, _)| *at).collect();
+    let wanted: Vec<Bundle> =
+        sizes.into_iter().map(|sizes| Bundle { files: places(&sizes), sizes, added: Vec::new() }).collect();
     let fit = space::fit(files, limits, storage, &wanted);
     for one in &mut found.enlarged {
         let (fits, rest): (Vec<(usize, f64)>, Vec<_>) =
@@ -178,12 +198,17 @@ pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &F
         let mut grown = found.enlarged.iter().flat_map(|one| &one.files);
         has_layout(at) || grown.any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() > 0.5)
     };
+    let has_statements = !found.statements.is_empty();
     for one in advised.iter_mut() {
-        let Some(at) = one.files.first() else { continue };
+        let Some(at) = one.files.first() else {
+            one.is_alternative |= matches!(one.finding, Finding::Short { .. }) && has_statements;
+            continue;
+        };
         one.is_alternative |= match &one.finding {
-            Finding::Grow { size_gb, .. } => is_other(*at, *size_gb),
+            Finding::Grow { size_gb, .. } => one.files.iter().any(|at| is_other(*at, *size_gb)),
             Finding::Add { .. } | Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
-            Finding::Space { .. } | Finding::Short { .. } => one.files.iter().any(|at| has_layout(*at)),
+            // The statements of layouts say what space they take.
+            Finding::Space { .. } | Finding::Short { .. } => has_statements,
             _ => false,
         };
     }
