@@ -63,7 +63,10 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             let why = match (slow_ms, used) {
                 (Some(ms), _) => slow(&named(), one.files.len(), *ms),
                 (None, Some((percent, of))) => stands(*percent, *of),
-                (None, None) => format!("{} grows beside what is added, as rows are spread over all", named()),
+                (None, None) => {
+                    let grow = if one.files.len() > 1 { "grow" } else { "grows" };
+                    format!("{} {grow} beside what is added, as rows are spread over all", named())
+                }
             };
             let brings = brings.as_ref().map(gains).unwrap_or_default();
             let room = if *fits { "" } else { ". There is no room for that" };
