@@ -161,6 +161,24 @@ fn what_is_watched_is_kept_and_goes_on_after_a_kill() {
     assert_eq!(secrets, [(1, 0)]);
 }
 
+/// A kill in the moment in which a slot was told: it is in the store.
+#[test]
+fn a_slot_that_was_told_is_kept_whenever_the_kill_comes() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    for _ in 0..3 {
+        let (mut child, _lines, told) = begun(&scene, &["watch", &url, "--every", "1s", "--json", "--no-samples"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let slot: Value = serde_json::from_str(&told).unwrap();
+        let start = slot["slot_start"].as_str().unwrap();
+        let sql = format!(
+            "SELECT count(*), 0 FROM watched_slot WHERE tier = 0 AND abs(start_us - (julianday('{start}') - 2440587.5) * 86400e6) < 2e3"
+        );
+        assert_eq!(kept(&scene, &sql), [(1, 0)], "{told}");
+    }
+}
+
 #[test]
 fn a_store_that_fails_stops_nothing_and_leaves_no_hole() {
     let (scene, server) = (Scene::new(), server());

@@ -269,13 +269,14 @@ impl Collector<'_> {
         let sums = Sums::of_record(&record);
         let top = if options.json { usize::from(options.top) } else { 1 };
         self.look_up(&sums, top, printer);
+        self.all.add(&sums);
+        // What was told is in the store, also after a kill.
+        self.keep(record, printer);
         if options.json {
             printer.json(&show::json(slot, &sums, &self.texts, top));
         } else {
             printer.result(&show::line(slot, &sums, &self.texts, printer.style.width));
         }
-        self.all.add(&sums);
-        self.keep(record, printer);
     }
 
     /// Reads the texts that are about to be shown and not known. A slot without them is still one.
