@@ -1,5 +1,7 @@
 //! Tables of the report model: columns with unit and alignment, cells that keep their value, its interval and its flags.
 
+use plimsoll_measurement::foreign::page;
+
 /// Columns and rows; all rows have as many cells as there are columns.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
@@ -168,7 +170,8 @@ impl From<usize> for Cell {
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self { content: Content::Text(text), ..Self::default() }
+        // It may be of others, such as a name of theirs in a statement: no colour in it is ours.
+        Self { content: Content::Text(page(text)), ..Self::default() }
     }
 }
 
@@ -311,6 +314,12 @@ mod tests {
 
     fn labels(table: &Table) -> Vec<&str> {
         table.columns.iter().map(|column| column.label.as_str()).collect()
+    }
+
+    #[test]
+    fn no_text_of_others_colours_a_terminal() {
+        let cell = Cell::from("a\u{1b}[31mb");
+        assert_eq!(cell.content, Content::Text("a\u{fffd}[31mb".to_owned()));
     }
 
     #[test]
