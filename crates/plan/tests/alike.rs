@@ -88,6 +88,15 @@ fn a_filegroup_has_one_answer() {
     // One of 2,300 IOPS would stand at its limit beside any number of others: it grows to their size first.
     let small = [data("a", 512.0, 2200.0), data("b", 1100.0, 7000.0), data("c", 1100.0, 7000.0)];
     assert_eq!(ids(&small), [("file-at-limit", vec![0]), ("more-files", vec![0, 1, 2])]);
+    // Spread alike over those that are there, the rows are carried: one grows, and none is added.
+    let idle = [data("a", 1100.0, 7490.0), data("b", 256.0, 100.0)];
+    assert_eq!(ids(&idle), [("file-at-limit", vec![1]), ("more-files", vec![0])]);
+    let even = [data("a", 1500.0, 7490.0), data("b", 1500.0, 2000.0), data("c", 1500.0, 2000.0)];
+    let found = advice(&even, Wishes::default(), None);
+    assert!(
+        matches!(found[..], [Advice { finding: Finding::Add { added: 0, all: 3, fits: true, .. }, .. }]),
+        "{found:?}"
+    );
     let mut many: Vec<_> = (0..8).map(|at| data(&at.to_string(), 1100.0, 7490.0)).collect();
     many.push(data("small", 600.0, 4900.0));
     assert_eq!(ids(&many), [("another-tier", vec![0, 1, 2, 3, 4, 5, 6, 7, 8])]);
@@ -153,6 +162,8 @@ fn the_least_time_of_reads_and_of_writes_bounds_what_a_file_brings() {
     // 498 a second of 8 ms are four under way, which make 1,992 at 2 ms, and 2,300 is more than that.
     assert_eq!(of(2.0, 8.0), Some(300));
     assert_eq!(of(8.0, 2.0), Some(300));
+    // What is as fast as what is published says nothing: the new limit bounds it.
+    assert_eq!(of(2.1, 2.3), Some(362));
     // 5 ms are published as the best.
     assert_eq!(of(6.0, 8.0), Some(60));
 }

@@ -85,7 +85,7 @@ fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
         // What is under way goes to all of them.
-        let file = DatabaseFile { read_ms: mean_ms(&all), write_ms: None, ..case.files[first].clone() };
+        let file = case.timed(&DatabaseFile { read_ms: mean_ms(&all), write_ms: None, ..case.files[first].clone() });
         if let Finding::Grow { used: Some((_, of_limit)), step, slow_ms: None, brings: gain, .. } = &mut one.finding {
             let others = (of_all, Bound::Neighbours);
             *gain = brings(&file, *of_limit, step, case.least_ms(), nearest(most_times(first, case), others));

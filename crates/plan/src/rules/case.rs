@@ -48,6 +48,14 @@ impl Case<'_> {
         [seen.fold(least, f64::min), most]
     }
 
+    /// A file with the times that say something of what is under way: one that is as fast as what is published says nothing.
+    pub fn timed(&self, file: &DatabaseFile) -> DatabaseFile {
+        let [best, _] = self.storage.unthrottled_ms();
+        let is_slower = slower_ms(file).is_some_and(|ms| ms > best);
+        let [read_ms, write_ms] = [file.read_ms, file.write_ms].map(|ms| ms.filter(|_| is_slower));
+        DatabaseFile { read_ms, write_ms, ..file.clone() }
+    }
+
     /// The share of files of this kind in all waits, in percent, where sessions wait mostly for storage. The log's own governor is no file.
     pub fn waited_percent(&self, kind: FileKind) -> Option<f64> {
         self.waits.map(|waits| if kind == FileKind::Log { waits.log } else { waits.data })

@@ -33,7 +33,7 @@ pub struct Now<'a> {
 }
 
 /// The least space in further files, or nearly so in fewer, with which those that are there carry these IOPS and MB/s with room to spare, where their
-/// rows take so many GB. `None` where as many as a layout may have do not. With no file yet, those that carry it from the beginning.
+/// rows take so many GB, with the room that they are to have. `None` where as many as a layout may have do not. With no file yet, those that carry it from the beginning.
 pub fn more(
     [iops, mb_per_s]: [f64; 2],
     content_gb: f64,
@@ -41,7 +41,7 @@ pub fn more(
     (storage, rules): (&Storage<'_>, &Rules),
 ) -> Option<More> {
     let tried = |(all, step): (usize, &Step)| {
-        let part_gb = whole_gb(content_gb * (1.0 + ROOM_PART) / all as f64);
+        let part_gb = whole_gb(content_gb / all as f64);
         let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(now.largest_gb)).max(1.0);
         let step = storage.step(size_gb)?;
         // The smallest of them stands at its limits first.
@@ -55,7 +55,9 @@ pub fn more(
         is_enough.then(|| More { added: all - now.files, size_gb, step: step.clone() })
     };
     let most = now.files.max(rules.most_files as usize);
-    let all = (now.files + 1..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
+    // Those that are there may have enough once they are alike.
+    let least = if now.smallest.is_some() { now.files + 1 } else { now.files.max(1) };
+    let all = (least..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
     let all: Vec<More> = all.filter_map(tried).collect();
     let gb = |one: &More| one.added as f64 * one.size_gb;
     let least_gb = all.iter().map(gb).reduce(f64::min)?;
@@ -92,12 +94,14 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
 /// What is to be added to data files of which these stand at a limit. Smaller ones grow to the size of what is added where that takes less
 /// space, as fewer carry it then.
 fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
+    // One that does far more than its limits has others, and goes on with what it does.
+    let places: Vec<usize> = places.iter().copied().filter(|at| case.percent(*at) < ABOVE_PERCENT).collect();
     let first = *at_limit.first()?;
     let (used_percent, of_limit) = used(&case.files[first], &case.limits.files[first])?;
     let own = || places.iter().map(|at| &case.files[*at]);
     let sum = |of: fn(&DatabaseFile) -> f64| own().map(of).sum::<f64>();
     let rates = [sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0))];
-    let content_gb = sum(|file| file.used_gb.unwrap_or(file.size_gb));
+    let content_gb = sum(|file| file.used_gb.map_or(file.size_gb, |used| used * (1.0 + ROOM_PART)));
     let steps = places.iter().filter_map(|at| case.limits.files[*at].step.as_ref());
     let smallest = steps.min_by(|a, b| a.blob_gb.total_cmp(&b.blob_gb))?;
     let rules = Rules::default();
@@ -109,8 +113,7 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     // With the smaller ones as they are, or as large as what is added: whatever takes less space.
     let as_they_are = with(Some(smallest)).map(|more| (more, Vec::new()));
     let all_alike = with(None).map(|more| {
-        let is_smaller =
-            |at: &&usize| whole_gb(case.files[**at].size_gb) < more.size_gb && case.percent(**at) < ABOVE_PERCENT;
+        let is_smaller = |at: &&usize| whole_gb(case.files[**at].size_gb) < more.size_gb;
         let smaller: Vec<usize> = places.iter().filter(is_smaller).copied().collect();
         (more, smaller)
     });

@@ -65,7 +65,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
                 (None, Some((percent, of))) => stands(*percent, *of),
                 (None, None) => {
                     let grow = if one.files.len() > 1 { "grow" } else { "grows" };
-                    format!("{} {grow} beside what is added, as rows are spread over all", named())
+                    format!("{} {grow} as well, as rows are spread over all of the filegroup", named())
                 }
             };
             let brings = brings.as_ref().map(gains).unwrap_or_default();
@@ -73,16 +73,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             let it = if one.files.len() > 1 { "each" } else { "it" };
             format!("{why}: with {} {it} would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
         }
-        Finding::Add { used_percent, of, added, all, size_gb, step, brings, fits } => format!(
-            "{}, and no size is known to have enough. Add {} of {}, with {} each: once the rows are spread over all {all}, they carry what was \
-             seen with 25 % to spare{}.{}",
-            stands(*used_percent, *of),
-            count(*added, "data file"),
-            gb(*size_gb),
-            has(step).unwrap_or_default(),
-            brings.as_ref().map(gains).unwrap_or_default(),
-            if *fits { "" } else { " Such an instance has no room for that." }
-        ),
+        Finding::Add { used_percent, of, .. } => more_files(&stands(*used_percent, *of), &one.finding),
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
             let nor = if is_data { ", nor have 8 data files, and more of them are not advised" } else { "" };
@@ -262,6 +253,29 @@ fn short(
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
     let what = if fit == 0 { "It takes" } else { "The rest takes" };
     format!("{too_much} {first} {what} one of these: {}.", others.join("; "))
+}
+
+/// Further data files, or none where those that are there have enough once their rows are spread over all.
+fn more_files(stands: &str, found: &Finding) -> String {
+    let Finding::Add { added, all, size_gb, step, brings, fits, .. } = found else { return String::new() };
+    let (gb, has) = (quantity(*size_gb, "GB"), has(step).unwrap_or_default());
+    let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
+    if *added == 0 {
+        return format!(
+            "{stands}. Spread over all {all} of the filegroup, each of {gb} with {has}, the rows are carried as seen with 25 % to spare (indexes are \
+             rebuilt for that){brings}.{room}"
+        );
+    }
+    format!(
+        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over all {all}, they carry what was \
+         seen with 25 % to spare{brings}.{room}",
+        count(*added, "data file")
+    )
+}
+
+/// That there is no room for more, where that is so.
+const fn room(fits: bool) -> &'static str {
+    if fits { "" } else { " Such an instance has no room for that." }
 }
 
 /// What has more.

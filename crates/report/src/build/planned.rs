@@ -43,7 +43,8 @@ pub fn report(plan: &Plan<'_>) -> Report {
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
     }
-    let grown = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).count();
+    let grown: Vec<&Advice> = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).collect();
+    let (grown, files_grown) = (grown.len(), grown.iter().map(|one| one.files.len()).sum::<usize>());
     let (first, rest) = split(advised);
     let is_smaller = |one: &&Advice| matches!(one.finding, Finding::Shrink { .. });
     let (smaller, first): (Vec<&Advice>, Vec<&Advice>) = first.into_iter().partition(is_smaller);
@@ -54,7 +55,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     if grown > MOST_GROWN {
         answer.say(
             Tone::Plain,
-            format!("A table has all {grown} that are to grow, those that use most of their limits first."),
+            format!("A table has all {files_grown} files that are to grow, those that use most of their limits first."),
         );
     }
     if advised.is_empty() {

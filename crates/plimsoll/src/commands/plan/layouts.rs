@@ -107,8 +107,17 @@ fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), sto
     let most = |all: &[(usize, f64)]| all.iter().map(|(at, _)| percent(*at, files, limits)).fold(0.0, f64::max);
     let kinds = found.enlarged.iter().flat_map(|one| {
         let is_data = |(at, _): &(usize, f64)| files[*at].kind == FileKind::Data;
-        let (data, logs): (Vec<_>, Vec<_>) = one.files.iter().copied().partition(is_data);
-        [logs, data]
+        let (data, mut kinds): (Vec<_>, Vec<Vec<(usize, f64)>>) =
+            (one.files.iter().copied().filter(is_data).collect::<Vec<_>>(), Vec::new());
+        for file in data {
+            let is_beside = |other: &&mut Vec<(usize, f64)>| files[other[0].0].filegroup == files[file.0].filegroup;
+            match kinds.iter_mut().find(is_beside) {
+                Some(group) => group.push(file),
+                None => kinds.push(vec![file]),
+            }
+        }
+        kinds.push(one.files.iter().copied().filter(|file| !is_data(file)).collect());
+        kinds
     });
     let mut sizes: Vec<Vec<(usize, f64)>> = kinds.filter(|all| !all.is_empty()).collect();
     sizes.sort_by(|a, b| most(b).total_cmp(&most(a)));
