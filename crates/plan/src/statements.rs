@@ -248,7 +248,6 @@ mod tests {
         assert_eq!(statements(&files, &layout(2, 600.0, 129.0), None), "");
     }
 
-    /// No statement is printed as one that runs where the space that is free is too little for it.
     #[test]
     fn a_filegroup_goes_by_its_name() {
         let added = |group: Option<&str>| {
@@ -265,6 +264,7 @@ mod tests {
         assert!(added(Some("2")).starts_with("-- ALTER DATABASE"), "{}", added(Some("2")));
     }
 
+    /// No statement is printed as one that runs where the space that is free is too little for it.
     #[test]
     fn what_must_be_given_back_first_comes_first() {
         let with =

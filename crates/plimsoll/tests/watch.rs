@@ -171,9 +171,10 @@ fn a_slot_that_was_told_is_kept_whenever_the_kill_comes() {
         child.kill().unwrap();
         child.wait().unwrap();
         let slot: Value = serde_json::from_str(&told).unwrap();
-        let start = slot["slot_start"].as_str().unwrap();
+        let (start, seconds) = (slot["slot_start"].as_str().unwrap(), &slot["seconds"]);
         let sql = format!(
-            "SELECT count(*) > 0, 0 FROM watched_slot WHERE tier = 0 AND abs(start_us - (julianday('{start}') - 2440587.5) * 86400e6) < 2e3"
+            "SELECT count(*), 0 FROM watched_slot WHERE tier = 0 AND abs(start_us - (julianday('{start}') - 2440587.5) * 86400e6) < 2e3
+             AND abs((document ->> '$.end_us') - start_us - 1e6 * {seconds}) < 2e3"
         );
         assert_eq!(kept(&scene, &sql), [(1, 0)], "{told}");
     }

@@ -11,11 +11,11 @@ const QUERIES: [&str; 12] = [
     "DECLARE",
 ];
 
-/// Behind these a statement of any other kind, such as SET or ALTER ROLE, has a value, which may look like a name. Behind its first value or
-/// comment nothing of it is shown: what it is has been said by then.
+/// Behind these a statement of any other kind, such as SET or ALTER ROLE, has a value, which may look like a name.
 const BEFORE_VALUES: [&str; 3] = ["TO", "PASSWORD", "BY"];
 
-/// The text with a sign in place of each text and number that stands in it, and without the secrets in use. A text that is cut off ends with
+/// The text with a sign in place of each text and number that stands in it, and without the secrets in use. Of a statement that neither asks for
+/// rows nor changes them nothing is left behind its first value or comment: what it is has been said by then. A text that is cut off ends with
 /// the sign, and so does one of which a setting of the server decides where its literals end.
 pub fn without_values(sql: &str) -> String {
     let mut rest = Rest { text: sql, last: None };
