@@ -80,12 +80,16 @@ fn of_ratios(seed: u64) -> String {
         let asked = format!("{:.1}", advice.mean_asked);
         vec![repetitions.to_string(), advice.given.cell(), asked, advice.decided.cell()]
     });
+    let six = ratios::six_metrics(seed, 1_000);
+    let family = vec![vec![format!("{} of 1,000", six.alarms), format!("{} of 1,000", six.found)]];
     "95 % intervals that cover the ratio (bar: 93 to 97 %):\n\n".to_owned()
         + &table(&["Repetitions", "Spreads differ", "Welch's t on logarithms", "Bootstrap-t", "Percentile"], &rows)
         + "\nA target against itself, called better or worse (bar: at most 6 %):\n\n"
         + &table(&["Repetitions", "Called"], &itself)
         + "\nAdvice on more repetitions:\n\n"
         + &table(&["Repetitions", "Number given", "Mean number", "Then decided"], &advice)
+        + "\n`--fail-on worse` of six metrics with seven repetitions a side and 1 % noise (bars: at most 64 alarms, 950 found):\n\n"
+        + &table(&["Alarms without a difference", "3 % worse, found"], &family)
 }
 
 fn of_histories(seed: u64) -> String {

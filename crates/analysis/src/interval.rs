@@ -6,9 +6,15 @@
 //! about normal. Sources: Student, The probable error of a mean, Biometrika 6 (1908) 1-25; Bland and Altman,
 //! Transformations, means, and confidence intervals, BMJ 312 (1996) 1079; for the geometric mean of benchmarks Fleming
 //! and Wallace, How not to lie with statistics, Communications of the ACM 29 (1986) 218-221.
+//!
+//! Of two values the interval is their range: at 95 % it would be 13 times as wide, which says nothing to anybody. Student's t with one degree
+//! of freedom is 1 at a confidence of 50 %, so that the range is the interval of that confidence, and the one formula gives it.
 
 use crate::logs::{LogSample, t_quantile};
 use crate::summary;
+
+/// Confidence of the interval of two values, which is their range.
+pub const OF_TWO: f64 = 0.5;
 
 /// An estimate, in the unit of its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +25,7 @@ pub struct Interval {
     pub low: Option<f64>,
     /// Upper end of the interval; absent with a single repetition.
     pub high: Option<f64>,
-    /// Confidence that was asked for, between 0 and 1.
+    /// Confidence that was asked for, between 0 and 1; that of two values is [`OF_TWO`].
     pub confidence: f64,
 }
 
@@ -32,6 +38,7 @@ pub fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
+    let confidence = attainable(confidence, values);
     let sample = LogSample::of(values)?;
     let value = sample.first * sample.mean.exp();
     let ends = sample.variance.and_then(|variance| {
@@ -40,6 +47,10 @@ pub fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
         ends.1.is_finite().then_some(ends)
     });
     Some(Interval { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), confidence })
+}
+
+fn attainable(confidence: f64, values: &[f64]) -> f64 {
+    if values.len() == 2 { confidence.min(OF_TWO) } else { confidence }
 }
 
 /// The same for values of which some are zero: they have no logarithm, so mean and interval are those of the plain
@@ -55,6 +66,7 @@ pub fn interval_with_zeros(values: &[f64], confidence: f64) -> Option<Interval> 
     let count = values.len() as f64;
     let value = summary::mean(values)?;
     let error = summary::standard_deviation(values)? / count.sqrt();
+    let confidence = attainable(confidence, values);
     let half = t_quantile(confidence, count - 1.0)? * error;
     Some(Interval { value, low: Some((value - half).max(0.0)), high: Some(value + half), confidence })
 }
@@ -94,6 +106,19 @@ mod tests {
         for others in [&[1.0, 2.0][..], &[0.0, 0.0], &[0.0, -1.0], &[0.0, f64::NAN], &[]] {
             assert_eq!(interval_with_zeros(others, 0.95), None);
         }
+    }
+
+    #[test]
+    fn two_values_have_their_range() {
+        for values in [[570.0, 610.0], [1e-9, 1e9]] {
+            let two = interval(&values, 0.95).unwrap();
+            let are_near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
+            assert!(are_near(two.low.unwrap(), values[0]) && are_near(two.high.unwrap(), values[1]), "{two:?}");
+            assert!(two.confidence <= OF_TWO, "{two:?}");
+        }
+        let plain = interval_with_zeros(&[0.0, 14.0], 0.95).unwrap();
+        assert!(plain.low.unwrap().abs() < 1e-9 && (plain.high.unwrap() - 14.0).abs() < 1e-9, "{plain:?}");
+        assert_eq!(interval(&[570.0, 590.0, 610.0], 0.95).map(|three| three.confidence), Some(0.95));
     }
 
     #[test]

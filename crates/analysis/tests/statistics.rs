@@ -1,6 +1,8 @@
 //! A part of the experiments with a known truth, small enough for every build. With so few cases the bars of
 //! docs/STATISTICS.md are held with some room.
 
+#![expect(clippy::print_stdout, reason = "a bar shows its figures")]
+
 mod experiments;
 
 use experiments::{DEVELOPING, histories, means, patterns, ratios, table};
@@ -76,4 +78,16 @@ fn histories_of_noise_raise_no_alarm_and_changes_are_found() {
     }
     let (hits, covered) = histories::found(DEVELOPING, 30, 0.95, 60);
     assert!(hits.percent() >= 90.0 && covered.percent() >= 85.0, "{} {}", hits.cell(), covered.cell());
+}
+
+/// The bar of `compare --fail-on worse`: six metrics of runs with seven repetitions, which depend on each other as metrics of a run do.
+#[test]
+fn six_metrics_raise_few_alarms_and_find_what_got_worse() {
+    let found = ratios::six_metrics(DEVELOPING, 1_000);
+    println!(
+        "alarms: {} of 1,000 pairs without a difference (bar 64); 3 % worse at 1 % noise: found in {} of 1,000 (bar 950)",
+        found.alarms, found.found
+    );
+    assert!(found.alarms <= 64 && found.alarms >= 5, "{}", found.alarms);
+    assert!(found.found >= 950, "{}", found.found);
 }

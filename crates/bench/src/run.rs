@@ -175,9 +175,10 @@ impl Run<'_> {
         record.cpu_table = steps.find_map(|step| (step.cpu_table)(&record.repetitions, reference, plan.anchor));
         match record.repetitions.iter().filter(|repetition| repetition.complete).count() {
             1 => record.warnings.push("one complete repetition only: the figures have no interval".to_owned()),
-            2 => record
-                .warnings
-                .push("two complete repetitions only: the intervals are very wide, a third narrows them".to_owned()),
+            2 => record.warnings.push(
+                "two complete repetitions only: their range stands in place of an interval, a third gives one"
+                    .to_owned(),
+            ),
             _ => {}
         }
         record.error = outcome.as_ref().err().map(|error| failure(error, interrupt, &record.repetitions));

@@ -249,7 +249,7 @@ pub struct Figure {
     /// Upper end of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Confidence of the interval.
+    /// Confidence of the interval. That of two repetitions is their range, with 0.5.
     pub confidence: f64,
     /// The value of each complete repetition, in their order; only the bound where the figure is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

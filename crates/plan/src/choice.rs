@@ -139,7 +139,7 @@ fn gain(
         FileKind::Log => layout.log_step.clone(),
         _ => all_of(&layout.data_step, layout.data_files as usize, Rules::default().imbalance),
     };
-    let brings = brings_all(&all, of, &step, judged.least_ms, most_times)?;
+    let brings = brings_all(&all, of, &step, judged.unthrottled_ms, most_times)?;
     Some(Gain { file, used_percent, of, brings })
 }
 

@@ -40,13 +40,22 @@ pub fn nearest(one: (f64, Bound), other: (f64, Bound)) -> (f64, Bound) {
     if other.0 < one.0 { other } else { one }
 }
 
-/// What the limits of `step` bring a file that stands at this limit, where an operation takes from the least to the most ms of `unthrottled_ms`
-/// below it, and the file can do `most_times` what it does, whatever its size. `None` where they have no more of it.
+/// How long an operation takes below its limits, in ms.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Unthrottled {
+    /// At best, as it is published, or as it was seen where nothing holds operations up, if that is less.
+    pub least: f64,
+    /// At most, as it is published.
+    pub most: f64,
+}
+
+/// What the limits of `step` bring a file that stands at this limit, where an operation takes so long below it, and the file can do `most_times`
+/// what it does, whatever its size. `None` where they have no more of it.
 pub fn brings(
     file: &DatabaseFile,
     of: LimitOf,
     step: &Step,
-    unthrottled_ms: [f64; 2],
+    unthrottled_ms: Unthrottled,
     most_times: (f64, Bound),
 ) -> Option<Brings> {
     let (seen, limit) = match of {
@@ -67,10 +76,11 @@ pub fn brings(
     let of_file = seen * by_limits.0.max(1.0);
     let (times, bound) = nearest(by_limits, most_times);
     let limit = seen * times.max(1.0);
-    let [least, most] = unthrottled_ms;
-    // A time that is no longer than the least says that the least is less: nothing follows from it.
-    let is_longer = |ms: &f64| 100.0 * ms > NO_LONGER_PERCENT * least;
-    let now = file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(is_longer);
+    let Unthrottled { least, most } = unthrottled_ms;
+    let times = || file.read_ms.into_iter().chain(file.write_ms).filter(|ms| *ms > 0.0);
+    // Reads or writes that take no longer than the least at a limit say that the least is less: nothing follows from the times of such a file.
+    let is_longer = times().all(|ms| 100.0 * ms > NO_LONGER_PERCENT * least);
+    let now = times().reduce(f64::max).filter(|_| is_longer);
     // As many under way as now make so much at the best time of an operation.
     let rate = now.map_or(limit, |now| (seen * now / least).clamp(seen, limit));
     let bound = if rate < limit { Bound::UnderWay } else { bound };
@@ -102,12 +112,18 @@ pub fn mean_ms(files: &[&DatabaseFile]) -> Option<f64> {
     (rate > 0.0).then(|| under_way / rate)
 }
 
+/// The shortest time of reads or writes of some files.
+pub fn fastest_ms(files: &[&DatabaseFile]) -> Option<f64> {
+    let times = files.iter().flat_map(|file| file.read_ms.into_iter().chain(file.write_ms));
+    times.filter(|ms| *ms > 0.0).reduce(f64::min)
+}
+
 /// The same as [`brings`], of all data files over which rows are spread, as if they were one.
 pub fn brings_all(
     files: &[&DatabaseFile],
     of: LimitOf,
     step: &Step,
-    unthrottled_ms: [f64; 2],
+    unthrottled_ms: Unthrottled,
     most_times: (f64, Bound),
 ) -> Option<Brings> {
     let sum = |of: fn(&DatabaseFile) -> Option<f64>| {
@@ -117,6 +133,7 @@ pub fn brings_all(
         iops: sum(|file| file.iops),
         mb_per_s: sum(|file| file.mb_per_s),
         read_ms: mean_ms(files),
+        write_ms: fastest_ms(files),
         ..DatabaseFile::new("", "", FileKind::Data, 0.0)
     };
     brings(&together, of, step, unthrottled_ms, most_times)
@@ -127,6 +144,7 @@ mod tests {
     use super::*;
 
     const ENDLESS: (f64, Bound) = (f64::INFINITY, Bound::Limit);
+    const TIMES: Unthrottled = Unthrottled { least: 2.0, most: 10.0 };
 
     fn step(iops: f64) -> Step {
         Step { name: None, blob_gb: 0.0, iops: Some(iops), mb_per_s: Some(150.0) }
@@ -138,7 +156,7 @@ mod tests {
 
     #[test]
     fn more_is_bounded_by_the_limit_and_by_what_is_under_way() {
-        let of = |file: &DatabaseFile, limit| brings(file, LimitOf::Iops, &step(limit), [2.0, 10.0], ENDLESS);
+        let of = |file: &DatabaseFile, limit| brings(file, LimitOf::Iops, &step(limit), TIMES, ENDLESS);
         let found = of(&file(500.0, None), 2300.0).unwrap();
         assert_eq!((found.most_percent.round(), found.ms), (360.0, None));
         // Two under way make 1,000 at 2 ms each, however high the limit is.
@@ -149,6 +167,13 @@ mod tests {
         // What was seen to be faster than the best refutes the best.
         let fast = of(&file(500.0, Some(1.5)), 2300.0).unwrap();
         assert_eq!((fast.most_percent.round(), fast.ms), (360.0, None));
+        // So do reads that are, whatever writes take; unless it was seen elsewhere how fast they can be.
+        let reads = |least: f64| {
+            let file = DatabaseFile { read_ms: Some(1.5), ..file(500.0, Some(4.0)) };
+            brings(&file, LimitOf::Iops, &step(2300.0), Unthrottled { least, ..TIMES }, ENDLESS).unwrap()
+        };
+        assert_eq!((reads(2.0).most_percent.round(), reads(2.0).bound), (360.0, Bound::Limit));
+        assert_eq!((reads(1.0).most_percent.round(), reads(1.0).bound), (300.0, Bound::UnderWay));
         // The other limit bounds it, too.
         let both = DatabaseFile { mb_per_s: Some(100.0), ..file(500.0, None) };
         assert_eq!(of(&both, 2300.0).map(|brings| brings.most_percent.round()), Some(50.0));
@@ -156,10 +181,10 @@ mod tests {
         let many = of(&file(500.0, Some(40.0)), 550.0).unwrap();
         assert_eq!((many.most_percent.round(), many.ms.map(|ms| ms.map(f64::round))), (10.0, Some([40.0, 36.0, 36.0])));
         // What no size changes bounds it, too, and so does a longer time at best.
-        let capped =
-            brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), [2.0, 10.0], (1.5, Bound::LogRate)).unwrap();
+        let capped = brings(&file(500.0, None), LimitOf::Iops, &step(2300.0), TIMES, (1.5, Bound::LogRate)).unwrap();
         assert_eq!(Some(capped.most_percent), Some(50.0));
-        let slow = brings(&file(500.0, Some(10.0)), LimitOf::Iops, &step(2300.0), [5.0, 10.0], ENDLESS).unwrap();
+        let later = Unthrottled { least: 5.0, most: 10.0 };
+        let slow = brings(&file(500.0, Some(10.0)), LimitOf::Iops, &step(2300.0), later, ENDLESS).unwrap();
         assert_eq!((slow.most_percent, slow.ms), (100.0, Some([10.0, 5.0, 10.0])));
     }
 
@@ -168,7 +193,7 @@ mod tests {
     fn published_enlargements_took_the_times_that_are_said() {
         let said = |iops, now, then| {
             let file = file(iops, Some(now));
-            brings(&file, LimitOf::Iops, &step(then), [2.0, 10.0], ENDLESS).unwrap().ms.unwrap()
+            brings(&file, LimitOf::Iops, &step(then), TIMES, ENDLESS).unwrap().ms.unwrap()
         };
         // The log from 32 to 512 GB: 4.5 ms. Data files from 512 GB to 1.1 TB: 49 ms.
         assert_eq!(said(500.0, 16.0, 2300.0).map(|ms| ms as u32), [16, 3, 10]);

@@ -2,7 +2,7 @@
 
 use crate::advice::{Advice, Finding};
 use crate::file::DatabaseFile;
-use crate::gain::Bound;
+use crate::gain::{Bound, Unthrottled};
 use crate::hindrance::Hindrance;
 
 /// What was judged of files: what to change, and which of them a larger size brings nothing.
@@ -14,8 +14,8 @@ pub struct Judgement {
     pub(crate) held: Vec<Option<Hindrance>>,
     /// How many times what it does each can do at most, whatever its size.
     pub(crate) most_times: Vec<(f64, Bound)>,
-    /// How long an operation takes below its limits, in ms, from the least to the most.
-    pub(crate) least_ms: [f64; 2],
+    /// How long an operation takes below its limits.
+    pub(crate) unthrottled_ms: Unthrottled,
 }
 
 impl Judgement {

@@ -89,7 +89,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         advice: all,
         held: places().map(|at| held::held(at, &case)).collect(),
         most_times: places().map(|at| held::most_times(at, &case)).collect(),
-        least_ms: case.least_ms(),
+        unthrottled_ms: case.unthrottled_ms(),
     }
 }
 

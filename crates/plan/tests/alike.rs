@@ -152,20 +152,21 @@ fn slow_files_grow_together_as_well() {
     assert_eq!(of(&[slow("a", 100.0), data("b", 100.0, 490.0)]), [(vec![1, 0], 130, Some(369), true)]);
 }
 
-/// Reads and writes have times of their own: the least of all that were seen is the best that a larger file may come to.
+/// The least time that was seen where nothing holds operations up is the best that a larger file may come to.
 #[test]
-fn the_least_time_of_reads_and_of_writes_bounds_what_a_file_brings() {
-    let of = |read_ms: f64, write_ms: f64| {
-        let times = |file| DatabaseFile { read_ms: Some(read_ms), write_ms: Some(write_ms), ..file };
-        of(&[times(data("a", 100.0, 498.0))]).remove(0).2
-    };
-    // 498 a second of 8 ms are four under way, which make 1,992 at 2 ms, and 2,300 is more than that.
-    assert_eq!(of(2.0, 8.0), Some(300));
-    assert_eq!(of(8.0, 2.0), Some(300));
-    // What is as fast as what is published says nothing: the new limit bounds it.
-    assert_eq!(of(2.1, 2.3), Some(362));
-    // 5 ms are published as the best.
-    assert_eq!(of(6.0, 8.0), Some(60));
+fn the_least_time_of_files_at_no_limit_bounds_what_a_file_brings() {
+    let times = |ms: [f64; 2], file| DatabaseFile { read_ms: Some(ms[0]), write_ms: Some(ms[1]), ..file };
+    let calm = |ms| DatabaseFile { database: "calm".to_owned(), ..times(ms, data("c", 100.0, 10.0)) };
+    let with = |ms, others: &[DatabaseFile]| of(&[&[times(ms, data("a", 100.0, 498.0))], others].concat()).remove(0).2;
+    // 5 ms are published as the best: 498 a second of 8 ms are four under way, which make 797 at 5 ms.
+    assert_eq!(with([6.0, 8.0], &[]), Some(60));
+    // They make 1,992 at 2 ms, and 2,300 is more than that.
+    assert_eq!(with([6.0, 8.0], &[calm([9.0, 2.0])]), Some(300));
+    // What is as fast at its limit as what is published or was seen elsewhere says nothing: the new limit bounds it.
+    for ms in [[2.1, 2.3], [2.0, 8.0], [8.0, 2.0]] {
+        assert_eq!(with(ms, &[]), Some(362), "{ms:?}");
+    }
+    assert_eq!(with([2.0, 8.0], &[calm([2.0, 9.0])]), Some(362));
 }
 
 /// What gives space back keeps files of a filegroup equal, and asks for no GB that only arithmetic makes.

@@ -334,9 +334,20 @@ fn filegroups_are_apart_where_they_are_known() {
 fn one_way_is_the_answer_and_others_are_alternatives() {
     let found = advice(&[data("a", 100.0, 495.0), data("b", 60.0, 10.0)], None);
     let ways: Vec<(&str, bool)> = found.iter().map(|one| (one.rule.id, one.is_alternative)).collect();
-    assert_eq!(ways, [("file-at-limit", false), ("equal-files", true)]);
-    let four: Vec<_> = ["a", "b", "c", "d"].map(|name| data(name, 100.0, 495.0)).into();
-    assert!(!ids(&four, None).contains(&"fewer-files"), "one of 400 GB has 2,300 IOPS, and four of 129 have 4,400");
+    // Two of 129 GB have 2,200 IOPS together, and one of 258 GB has 2,300.
+    assert_eq!(ways, [("file-at-limit", false), ("equal-files", true), ("fewer-files", true)]);
+    // Fewer are compared with the files as large as they are to be, so that the same is said of those then.
+    let fewer = |size_gb: f64| {
+        let four: Vec<_> = ["a", "b", "c", "d"].map(|name| data(name, size_gb, 495.0)).into();
+        let found = advice(&four, None).into_iter().map(|one| one.finding);
+        let said = found.filter_map(|finding| match finding {
+            Finding::Fewer { files, size_gb, iops, iops_now, .. } => Some((files, [size_gb, iops, iops_now])),
+            _ => None,
+        });
+        said.collect::<Vec<_>>()
+    };
+    assert_eq!(fewer(100.0), [(1, [516.0, 5000.0, 4400.0])]);
+    assert_eq!(fewer(129.0), fewer(100.0));
     let busy: Vec<_> =
         (0..8).map(|at| DatabaseFile { mb_per_s: Some(80.0), ..data(&at.to_string(), 128.0, 10.0) }).collect();
     let Finding::Fewer { files, .. } = advice(&busy, None).remove(0).finding else { panic!() };

@@ -14,6 +14,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_report::csv;
 
+use crate::candidates;
+
 pub use self::disk::{Bought, Disk, DiskAction, Import};
 pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::run::{Multiples, Run};
@@ -148,6 +150,7 @@ pub enum TestsAction {
     /// Print a test or a group of tests as TOML. Your own definition files have the same form.
     Show {
         /// Name of the test or group.
+        #[arg(add = candidates::names())]
         test: String,
     },
     /// List every key and parameter of a definition.
@@ -157,7 +160,7 @@ pub enum TestsAction {
 #[derive(Debug, Args)]
 pub struct Runs {
     /// List only runs of this test.
-    #[arg(long, value_name = "TEST")]
+    #[arg(long, value_name = "TEST", add = candidates::names())]
     pub test: Option<String>,
     /// List only runs on this target.
     #[arg(long, value_name = "URL")]
@@ -179,6 +182,7 @@ pub struct Runs {
 #[derive(Debug, Args)]
 pub struct Show {
     /// Run id, its first characters, or `latest`.
+    #[arg(add = candidates::runs())]
     pub run: String,
     #[command(flatten)]
     pub multiples: Multiples,
@@ -193,7 +197,7 @@ pub struct Show {
 #[derive(Debug, Args)]
 pub struct Compare {
     /// Runs to compare. The first is the baseline.
-    #[arg(num_args = 2.., required = true, value_name = "RUN")]
+    #[arg(num_args = 2.., required = true, value_name = "RUN", add = candidates::runs())]
     pub runs: Vec<String>,
     /// Count ratios within this margin as equivalent, such as 5%.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
@@ -218,7 +222,7 @@ Examples:
   plimsoll history write-chunk --fail-on worse --quiet      exit code 1 if the level is worse than the first or the one before")]
 pub struct History {
     /// Name of the test.
-    #[arg(value_name = "TEST")]
+    #[arg(value_name = "TEST", add = candidates::names())]
     pub test: String,
     /// Target URL. Not needed if all stored runs of the test are on one target.
     #[arg(long, value_name = "URL")]
@@ -227,7 +231,7 @@ pub struct History {
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// Show only runs with the same server and parameters as this run [default: the newest run with the figure].
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = candidates::runs())]
     pub like: Option<String>,
     /// Write an HTML page with a chart of the figure by date; - for standard output.
     #[arg(long, value_name = "FILE")]
@@ -251,7 +255,7 @@ pub enum FailOn {
 #[command(group(clap::ArgGroup::new("output").required(true).multiple(true)))]
 pub struct Report {
     /// Run ids, their first characters, or `latest`.
-    #[arg(required_unless_present = "campaign", value_name = "RUN")]
+    #[arg(required_unless_present = "campaign", value_name = "RUN", add = candidates::runs())]
     pub runs: Vec<String>,
     /// Report all runs of this campaign, oldest first. Several campaigns are shown side by side.
     #[arg(long, value_name = "NAME")]
@@ -296,7 +300,7 @@ pub struct Clean {
 #[derive(Debug, Args)]
 pub struct Catalog {
     /// Level, disk, machine, edition, service or metric: S2, P30, E8bds_v5, S2@v12-ga-2015-01, read [default: everything].
-    #[arg(default_value = "")]
+    #[arg(default_value = "", add = candidates::hardware())]
     pub query: String,
 }
 

@@ -2,6 +2,7 @@
 //! one that prints.
 
 mod args;
+mod candidates;
 mod commands;
 mod engines;
 mod failure;
@@ -16,7 +17,7 @@ mod signals;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use plimsoll_measurement::exit;
 
 use args::{Arguments, Command, Lab, LabAction, Plan, PlanWhat};
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     signals::survive_large_files();
     plimsoll_engine::process::leave_no_core();
     plimsoll_engine::process::hide_secrets_of_environment();
+    clap_complete::CompleteEnv::with_factory(Arguments::command).var(candidates::VARIABLE).complete();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return printer::usage(&error),
@@ -61,7 +63,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
             .code(exit::INCOMPLETE)
             .hint("set it: 'date' shows what it says"));
     }
-    let settings = Settings::resolve(&arguments)?;
+    let settings = Settings::of(arguments.store.clone())?;
     match arguments.command {
         Command::Demo(options) => commands::demo::demo(&options, &settings, printer),
         Command::Run(options) => commands::run::run(&options, &settings, printer),
@@ -82,7 +84,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
             None => commands::verify::verify(&options, printer),
         },
         Command::Doctor(options) => commands::doctor::doctor(&options, &settings, printer),
-        Command::Completions { shell } => Ok(commands::generated::completions(shell, printer)),
+        Command::Completions { shell } => commands::generated::completions(shell, printer),
         Command::Man => commands::generated::man(printer),
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use etcetera::BaseStrategy as _;
 use plimsoll_store::RunStore;
 
-use crate::args::Arguments;
 use crate::failure::Failure;
 
 /// Every environment variable that the program reads, with a sentence.
@@ -34,12 +33,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Resolves what was typed.
-    pub fn resolve(arguments: &Arguments) -> Result<Self, Failure> {
+    /// Those with this store, if one was typed.
+    pub fn of(store: Option<PathBuf>) -> Result<Self, Failure> {
         let home = || variable("PLIMSOLL_HOME");
         let named = || variable("PLIMSOLL_STORE");
         let data = || etcetera::choose_base_strategy().ok().map(|base| base.data_dir().join("plimsoll"));
-        let store = arguments.store.clone().or_else(named).or_else(|| Some(home().or_else(data)?.join("runs.db")));
+        let store = store.or_else(named).or_else(|| Some(home().or_else(data)?.join("runs.db")));
         let store = store.ok_or_else(|| {
             Failure::usage("there is no home directory to keep results in").hint("name a store with --store FILE")
         })?;

@@ -8,7 +8,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-use common::{Scene, Tmpfs};
+use common::{Scene, Tmpfs, said};
 use plimsoll_store::RunStore;
 
 #[test]
@@ -20,6 +20,31 @@ fn help_version_completions_and_manual_are_results() {
         assert!(!said.out.is_empty());
     }
     assert!(scene.say(&["man"]).out.contains("PLIMSOLL_STORE"));
+}
+
+/// What a shell offers after these words.
+fn offered(scene: &Scene, words: &[&str]) -> Vec<String> {
+    let all: Vec<&str> = ["--", "plimsoll"].into_iter().chain(words.iter().copied()).collect();
+    let said = said(&scene.command(&all).env("PLIMSOLL_COMPLETE", "fish").output().unwrap());
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    said.out.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn shells_offer_tests_runs_and_levels() {
+    let scene = Scene::new();
+    // Before there is a store, too.
+    assert!(offered(&scene, &["show", "la"]).is_empty() && !scene.store().exists());
+    let words = ["run", "insert", "--short", "--set", "duration=1s", "--repetitions", "1", "--label", "mine"];
+    let run = scene.say(&[&words[..], &["--target", "lab:azure-sql-db/S2", "--json"]].concat());
+    let id = run.json()[0]["run_id"].as_str().unwrap().to_owned();
+    std::fs::write(scene.path("own.toml"), "").unwrap();
+    let tests = offered(&scene, &["run", ""]);
+    assert!(["read-scan", "mix-b", "own.toml"].iter().all(|test| tests.iter().any(|one| one == test)), "{tests:?}");
+    assert_eq!(offered(&scene, &["run", "read-scan-"]), ["read-scan-weak"]);
+    assert_eq!(offered(&scene, &["show", ""])[..3], ["latest", "mine", &id]);
+    assert_eq!(offered(&scene, &["compare", "latest", "mi"]), ["mine"]);
+    assert!(offered(&scene, &["run", "insert", "--target", "lab:"]).contains(&"lab:azure-sql-db/S2".to_owned()));
 }
 
 #[test]
@@ -197,7 +222,7 @@ fn who_is_terminated_while_connecting_ends_with_the_code_of_that() {
         let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let connected = silent.accept().unwrap();
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        let said = common::said(&child.wait_with_output().unwrap());
+        let said = said(&child.wait_with_output().unwrap());
         assert_eq!((said.code, said.json()[0]["error"]["exit_code"].as_i64()), (code, Some(code.into())), "{said:?}");
         drop(connected);
     }

@@ -180,6 +180,55 @@ fn a_slot_that_was_told_is_kept_whenever_the_kill_comes() {
     }
 }
 
+/// Two watch for one store: one keeps slots at a time, and the first goes on when the second has ended.
+#[test]
+fn the_first_watch_keeps_slots_again_once_a_second_has_ended() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let words = ["watch", &url, "--every", "1s"];
+    let (mut first, mut of_first, _) = begun(&scene, &words);
+    load(&server, 10);
+    let run = [
+        "run",
+        "insert",
+        "--target",
+        &url,
+        "--short",
+        "--set",
+        "duration=1s",
+        "--repetitions",
+        "1",
+        "--label",
+        "marked",
+    ];
+    assert_eq!(scene.say(&run).code, 0);
+    let (second, of_second, _) = begun(&scene, &words);
+    load(&server, 7);
+    let (code, _, err) = interrupted(second, of_second);
+    assert_eq!(code, 130, "{err}");
+    load(&server, 5);
+    let mut said = BufReader::new(first.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("keeps them again") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0);
+    }
+    first.stderr = Some(said.into_inner());
+    load(&server, 3);
+    of_first.read_line(&mut String::new()).unwrap();
+    let (code, _, err) = interrupted(first, of_first);
+    assert_eq!(code, 130, "{err}");
+    assert_eq!(inserted(&scene), (25, 75));
+    // The run stands among what happened.
+    let shown = scene.say(&["watch", "show", "--json"]).json().remove(0);
+    let events: Vec<&Value> = shown["events"].as_array().unwrap().iter().collect();
+    let runs: Vec<&&Value> = events.iter().filter(|event| event["kind"] == "run").collect();
+    assert!(runs.len() == 1 && runs[0]["note"].as_str().unwrap().starts_with("insert, marked ("), "{events:?}");
+    let slots =
+        kept(&scene, "SELECT start_us, document ->> '$.end_us' FROM watched_slot WHERE tier = 0 ORDER BY start_us");
+    assert!(slots.windows(2).all(|pair| pair[0].1 == pair[1].0), "each begins where the one before ended: {slots:?}");
+}
+
 #[test]
 fn a_store_that_fails_stops_nothing_and_leaves_no_hole() {
     let (scene, server) = (Scene::new(), server());

@@ -69,7 +69,9 @@ pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {
     if record.host.client.as_ref().is_none_or(|client| client.verdict != "was-the-limit") {
         return;
     }
-    for series in all.iter_mut().filter(|series| ["request_rate", "content_rate"].contains(&series.metric.as_str())) {
+    for series in
+        all.iter_mut().filter(|series| ["request_rate", "row_rate", "content_rate"].contains(&series.metric.as_str()))
+    {
         let doubt = "at least: our own client was the limit".to_owned();
         series.note = Some(series.note.take().map_or(doubt.clone(), |note| format!("{doubt}; {note}")));
         series.doubt = Some(doubt);

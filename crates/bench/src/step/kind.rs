@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use plimsoll_analysis::ladder::Anchor;
 use plimsoll_engine::work::{Expected, Work};
@@ -39,6 +40,8 @@ pub struct StepKind {
     pub check: fn(&Parameters) -> std::result::Result<(), String>,
     /// True if a repetition waits by itself between provisioning and measuring.
     pub settles_itself: fn(&Parameters) -> bool,
+    /// For how long a repetition measures, where its parameters say it.
+    pub lasts: fn(&Parameters) -> Option<Duration>,
     /// What the user has to allow.
     pub consent: fn(&Parameters) -> Option<Consent>,
     /// What it can't do without; where the target lacks it, nothing is begun.
@@ -79,6 +82,7 @@ impl StepKind {
             kept_data: |_, _| None,
             check: |_| Ok(()),
             settles_itself: |_| false,
+            lasts: |_| None,
             consent: |_| None,
             needs: &[],
             makes_requests: false,

@@ -9,14 +9,15 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
-    RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
-    WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
+    Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters;
 use super::describe::{self, Described};
+use super::queries::DigestSampler;
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
 use super::self_test::MySqlSelfTest;
@@ -135,6 +136,11 @@ impl Sessions for MySqlDatabase {
 impl Telemetry for MySqlDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, self.server.facts)?)))
+    }
+
+    fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
+        let identity = self.server.description.fingerprint.clone();
+        Ok(Some(Box::new(DigestSampler::open(&self.connector, identity)?)))
     }
 
     fn answers(&self, patience: Duration) -> bool {

@@ -24,6 +24,7 @@ mod login;
 mod packet;
 mod password;
 mod product;
+mod queries;
 mod requester;
 mod restore;
 mod rows;

@@ -11,6 +11,7 @@ pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     let files = [
         include_str!("../data/statements/sessions.toml"),
         include_str!("../data/statements/readings.toml"),
+        include_str!("../data/statements/queries.toml"),
         include_str!("../data/statements/workspaces.toml"),
         include_str!("../data/statements/tables.toml"),
     ];

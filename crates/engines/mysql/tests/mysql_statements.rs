@@ -84,6 +84,8 @@ fn every_statement_works_and_answers_as_documented() {
     expected.extend((!is_mysql).then_some("queue of the pool of MariaDB"));
     expected
         .extend(["transactions", if is_mysql { "holders of locks of MySQL" } else { "holders of locks of MariaDB" }]);
+    // The text of no digest is asked for, and nobody is in a transaction.
+    expected.extend(["texts of statements", "open transactions"]);
     expected.extend(is_mysql.then_some("libraries in a database of MySQL"));
     expected.extend([
         "triggers of a table",

@@ -6,7 +6,7 @@ use super::held::{LEAST_GAIN_PERCENT, most_times};
 use super::sizes::databases;
 use crate::advice::{ABOVE_PERCENT, Advice, Finding};
 use crate::file::DatabaseFile;
-use crate::gain::{Bound, brings, mean_ms, nearest};
+use crate::gain::{Bound, brings, fastest_ms, mean_ms, nearest};
 use crate::judgement;
 use crate::storage::Step;
 
@@ -85,10 +85,11 @@ fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
         // What is under way goes to all of them.
-        let file = case.timed(&DatabaseFile { read_ms: mean_ms(&all), write_ms: None, ..case.files[first].clone() });
+        let (read_ms, write_ms) = (mean_ms(&all), fastest_ms(&all));
+        let file = DatabaseFile { read_ms, write_ms, ..case.files[first].clone() };
         if let Finding::Grow { used: Some((_, of_limit)), step, slow_ms: None, brings: gain, .. } = &mut one.finding {
             let others = (of_all, Bound::Neighbours);
-            *gain = brings(&file, *of_limit, step, case.least_ms(), nearest(most_times(first, case), others));
+            *gain = brings(&file, *of_limit, step, case.unthrottled_ms(), nearest(most_times(first, case), others));
         }
     }
     of_all

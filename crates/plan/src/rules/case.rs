@@ -1,7 +1,9 @@
 //! What the rules look at.
 
 use super::observed::WaitShares;
+use crate::advice::AT_LIMIT_PERCENT;
 use crate::file::{DatabaseFile, FileKind};
+use crate::gain::Unthrottled;
 use crate::limits::{FileLimits, Limits};
 use crate::storage::{LimitOf, Storage};
 
@@ -39,21 +41,17 @@ impl Case<'_> {
         used(&self.files[at], &self.limits.files[at]).map_or(0.0, |(percent, _)| percent)
     }
 
-    /// How long an operation takes below its limits: the least is that of the reads and of the writes of any file here, if that is less than is
-    /// published.
-    pub fn least_ms(&self) -> [f64; 2] {
-        let [least, most] = self.storage.unthrottled_ms();
-        let own = self.files.iter().filter(|file| !file.is_of_tempdb());
+    /// How long an operation takes below its limits: at best as it is published, or as reads or writes of a file took that is known to stand
+    /// at none.
+    pub fn unthrottled_ms(&self) -> Unthrottled {
+        let [published, most] = self.storage.unthrottled_ms();
+        let is_free = |at: &usize| {
+            let used = used(&self.files[*at], &self.limits.files[*at]);
+            !self.files[*at].is_of_tempdb() && used.is_some_and(|(percent, _)| percent < AT_LIMIT_PERCENT)
+        };
+        let own = (0..self.files.len()).filter(is_free).map(|at| &self.files[at]);
         let seen = own.flat_map(|file| file.read_ms.into_iter().chain(file.write_ms)).filter(|ms| *ms > 0.0);
-        [seen.fold(least, f64::min), most]
-    }
-
-    /// A file with the times that say something of what is under way: one that is as fast as what is published says nothing.
-    pub fn timed(&self, file: &DatabaseFile) -> DatabaseFile {
-        let [best, _] = self.storage.unthrottled_ms();
-        let is_slower = slower_ms(file).is_some_and(|ms| ms > best);
-        let [read_ms, write_ms] = [file.read_ms, file.write_ms].map(|ms| ms.filter(|_| is_slower));
-        DatabaseFile { read_ms, write_ms, ..file.clone() }
+        Unthrottled { least: seen.fold(published, f64::min), most }
     }
 
     /// The share of files of this kind in all waits, in percent, where sessions wait mostly for storage. The log's own governor is no file.

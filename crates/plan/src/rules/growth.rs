@@ -35,7 +35,7 @@ pub fn grow(at: usize, case: &Case<'_>) -> Option<Advice> {
     }
     match larger(file, limits, case.storage) {
         Some((size_gb, step, true)) => {
-            let brings = brings(&case.timed(file), of_limit, &step, case.least_ms(), most_times(at, case));
+            let brings = brings(file, of_limit, &step, case.unthrottled_ms(), most_times(at, case));
             let used = Some((used_percent, of_limit));
             of("file-at-limit", vec![at], Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings })
         }

@@ -129,7 +129,7 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let step = Step { iops: least(|step| step.iops), mb_per_s: least(|step| step.mb_per_s), ..more.step.clone() };
     let own: Vec<&DatabaseFile> = own().collect();
     let step = gain::all_of(&step, all, rules.imbalance);
-    let brings = gain::brings_all(&own, of_limit, &step, case.least_ms(), most_times(first, case));
+    let brings = gain::brings_all(&own, of_limit, &step, case.unthrottled_ms(), most_times(first, case));
     let More { added, size_gb, step } = more;
     let grow = Finding::Grow { used: None, slow_ms: None, size_gb, step: step.clone(), fits: true, brings: None };
     let mut answers: Vec<Advice> = Some(smaller)

@@ -47,15 +47,15 @@ pub fn equal(case: &Case<'_>, places: &[usize]) -> Option<Advice> {
     differ.then(|| of("equal-files", places.to_vec(), Finding::Equal { smallest_gb, largest_gb, more_gb }))?
 }
 
-/// Fewer files that have as many operations together as these, also once those at a limit are enlarged, and carry what these do.
+/// Fewer files that have as many operations together as these in as much space, both once those at a limit are enlarged, and carry what these
+/// do: so nothing else is said of them then.
 pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advice> {
     let sum = |of: fn(&DatabaseFile) -> f64| places.iter().map(|at| of(&case.files[*at])).sum::<f64>();
-    let (all_gb, iops_seen, rate_seen) =
-        (sum(|file| file.size_gb), sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0)));
-    let step_of = |at: &usize| {
-        let size_gb = judgement::sizes(grown).find(|(grown, _)| grown == at).map(|(_, size_gb)| size_gb);
-        size_gb.map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb))
-    };
+    let (iops_seen, rate_seen) = (sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0)));
+    let grown_gb = |at: &usize| judgement::sizes(grown).find(|(grown, _)| grown == at).map(|(_, size_gb)| size_gb);
+    let all_gb: f64 = places.iter().map(|at| grown_gb(at).unwrap_or(case.files[*at].size_gb)).sum();
+    let step_of =
+        |at: &usize| grown_gb(at).map_or(case.limits.files[*at].step.as_ref(), |size_gb| case.storage.step(size_gb));
     let now = |of: fn(&Step) -> Option<f64>| places.iter().map(|at| of(step_of(at)?)).sum::<Option<f64>>();
     let are_grown = judgement::sizes(grown).any(|(at, _)| places.contains(&at));
     let (iops_now, mb_per_s_now) = (now(|step| step.iops)?, now(|step| step.mb_per_s)?);

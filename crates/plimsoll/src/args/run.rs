@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::candidates;
+
 use super::{Access, MOST_REPETITIONS_OF_A_RUN};
 
 #[derive(Debug, Args)]
@@ -12,13 +14,13 @@ Examples:
   plimsoll run ./my-test.toml --target postgres://h/db --restart-command 'systemctl restart postgresql'")]
 pub struct Run {
     /// Built-in tests (see `plimsoll tests`) or definition files ending in .toml.
-    #[arg(required_unless_present = "group", value_name = "TEST")]
+    #[arg(required_unless_present = "group", value_name = "TEST", add = candidates::tests())]
     pub tests: Vec<String>,
     /// Use the durations, sessions and rates of a group of tests. Without TEST, run all tests of the group.
     #[arg(long, value_name = "quick|unlimited|limited|scale")]
     pub group: Option<String>,
     /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE; likewise mysql://, mariadb://, mssql://.
-    #[arg(long, required = true, num_args = 1.., value_name = "URL")]
+    #[arg(long, required = true, num_args = 1.., value_name = "URL", add = candidates::targets())]
     pub target: Vec<String>,
     #[command(flatten)]
     pub access: Access,
@@ -99,7 +101,7 @@ pub struct Consent {
 #[derive(Debug, Args)]
 pub struct Multiples {
     /// cpu-join: reference run. The table of multiples divides by its speed.
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = candidates::runs())]
     pub reference: Option<String>,
     /// cpu-join: a run and its DTU for the DTU table, such as RUN=50. `catalog` uses the published fit.
     #[arg(long, value_name = "RUN=DTU|catalog")]

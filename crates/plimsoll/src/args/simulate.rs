@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::candidates;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,10 +28,10 @@ pub struct Simulate {
     #[arg(long, value_name = "K=V,V")]
     pub vary: Vec<String>,
     /// Predict from a stored run: the same requests on other hardware.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["scenario", "set", "vary"])]
+    #[arg(long, value_name = "RUN", add = candidates::runs(), conflicts_with_all = ["scenario", "set", "vary"])]
     pub from: Option<String>,
     /// The other hardware: a level or a disk of the catalogue, or a file of your own hardware.
-    #[arg(long, value_name = "SERVICE/LEVEL | MACHINE.toml", requires = "from", conflicts_with = "scenario")]
+    #[arg(long, value_name = "SERVICE/LEVEL | MACHINE.toml", add = candidates::hardware(), requires = "from", conflicts_with = "scenario")]
     pub on: Option<String>,
     /// Raise each limit by 10, 50 and 100 %, and show what that brings: those of --on, or of the run's own hardware.
     #[arg(long, requires = "from", conflicts_with = "scenario")]

@@ -1,19 +1,24 @@
 //! `plimsoll completions` and `plimsoll man`: generated from the same source as the help.
 
 use clap::CommandFactory as _;
+use clap_complete::env::Shells;
 use plimsoll_measurement::exit;
 
 use crate::args::Arguments;
+use crate::candidates;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::ENVIRONMENT;
 
-/// Completions for a shell.
-pub fn completions(shell: clap_complete::Shell, printer: &Printer) -> u8 {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "plimsoll", &mut text);
+/// Completions for a shell: a function that calls this program for what there is to choose from.
+pub fn completions(shell: clap_complete::Shell, printer: &Printer) -> Result<u8, Failure> {
+    let (shells, name, mut text) = (Shells::builtins(), "plimsoll", Vec::new());
+    let shell = shells.completer(&shell.to_string()).ok_or_else(|| Failure::usage("no completions for this shell"))?;
+    shell
+        .write_registration(candidates::VARIABLE, name, name, name, &mut text)
+        .map_err(|error| Failure::usage(format!("cannot make the completions: {error}")))?;
     printer.result(&String::from_utf8_lossy(&text));
-    exit::DONE
+    Ok(exit::DONE)
 }
 
 /// The manual page: the program, then each command, then the environment.

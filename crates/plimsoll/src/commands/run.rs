@@ -1,5 +1,8 @@
 //! `plimsoll run`: tests on targets, one run for each pair.
 
+mod ahead;
+mod chosen;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use plimsoll_measurement::{Host, RunFailure, RunRecord, exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::RunStore;
 
+use self::chosen::Chosen;
 use super::multiples::Loaded;
 use super::thresholds::{Outcome, Threshold};
 use crate::args::Run;
@@ -26,13 +30,6 @@ use crate::printer::Printer;
 use crate::progress::{InStore, Progress};
 use crate::settings::Settings;
 use crate::signals;
-
-/// A test with the parameters of this call.
-struct Chosen {
-    definition: Definition,
-    short: bool,
-    sets: Vec<(String, String)>,
-}
 
 const MOST_OF_A_LABEL: usize = 40;
 
@@ -59,6 +56,10 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     let words = options.level_command.clone().zip(options.level_check.clone());
 
     let runs = targets.len() * chosen.len();
+    let repetitions = |test: &Chosen| options.repetitions.unwrap_or(test.definition.repetitions);
+    let asked = |(target, test)| ahead::Asked { test, repetitions: repetitions(test), target };
+    let pairs = targets.iter().flat_map(|target| chosen.iter().map(move |test| (target, test)));
+    printer.remark(&ahead::said(&pairs.map(asked).collect::<Vec<_>>(), settle, &store));
     let mut codes = Vec::new();
     'targets: for target in &targets {
         let opened = engines::open(target, &options.access, &noted_in(&store), &interrupt, printer);
@@ -67,7 +68,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
             let parameters = test.parameters(scale)?;
             let common = plan(&test.definition, parameters, target.display(), &host);
             let plan = Plan {
-                repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
+                repetitions: repetitions(test),
                 settle,
                 cold: Cold { restart_command: options.restart_command.clone(), shared: false },
                 levels: words.clone().map(|(command, check)| LevelWords { command, check }),
@@ -349,19 +350,6 @@ fn consent(definition: &Definition, parameters: &Parameters, options: &Run) -> R
     }
     Err(refused(format!("{} writes to existing tables, and this run does not allow it", definition.name))
         .hint("read its statements, then add --allow-writes; the run has changed nothing at the target"))
-}
-
-impl Chosen {
-    /// Its parameters for a target of this scale, with what was set in place of the definition's.
-    fn parameters(&self, scale: u64) -> Result<Parameters, Failure> {
-        let mut parameters = self.definition.parameters_at(self.short, scale);
-        for (key, value) in &self.sets {
-            parameters
-                .set_by_hand(key, value, &self.definition.steps)
-                .map_err(|error| Failure::usage(format!("--set {error}")))?;
-        }
-        Ok(parameters)
-    }
 }
 
 fn find(test: &str) -> Result<Definition, Failure> {

@@ -1,6 +1,7 @@
 //! A campaign: the same tests on several targets, versions and dates in one table, a row for each test and a column for
 //! each target. Where a target was measured in several versions, or on several days, a column for each of these.
 
+use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{Summary, Terms, compare_summaries};
 use plimsoll_measurement::{Figure, RunRecord};
 
@@ -107,7 +108,7 @@ fn share(base: &Figure, figure: &Figure) -> Option<Figure> {
         repetitions: figure.repetitions,
     };
     // What is good is not asked here.
-    let terms = Terms { higher_is_better: true, margin: 0.0, confidence: base.confidence };
+    let terms = Terms { higher_is_better: true, margin: 0.0, confidence: DEFAULT_CONFIDENCE };
     let compared = compare_summaries(side(base), side(figure), terms);
     let percent = |ratio: f64| 100.0 * ratio;
     let value =
@@ -118,6 +119,7 @@ fn share(base: &Figure, figure: &Figure) -> Option<Figure> {
         unit: "%".to_owned(),
         low: compared.and_then(|compared| compared.low).map(percent),
         high: compared.and_then(|compared| compared.high).map(percent),
+        confidence: DEFAULT_CONFIDENCE,
         point_cv_percent: None,
         note: None,
         values: Vec::new(),

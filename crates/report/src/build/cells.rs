@@ -174,7 +174,7 @@ pub fn headline(record: &RunRecord) -> Option<String> {
 pub(super) fn interval(ends: (Option<f64>, Option<f64>), unit: &str, figure: Option<&Figure>) -> String {
     let (Some(low), Some(high)) = ends else { return " (without an interval)".to_owned() };
     let [low, high] = [low, high].map(|end| quantity(end, unit).trim_end().to_owned());
-    format!(" ({} interval {low} to {high})", words::confidence_of(figure))
+    format!(" ({} {low} to {high})", words::interval_of(figure))
 }
 
 /// What was bought and how much of it came, by class, with what is below what somebody expects; `None` without limits.

@@ -2,7 +2,8 @@
 
 use plimsoll_measurement::{Figure, RequestKind, RunRecord};
 
-use super::requests::{by_kind, percentile_ms};
+use super::kinds::{Kind, by_kind};
+use super::order::grouped;
 use super::words;
 use crate::model::format::{self, confidence, ends, moment, name, plain, title};
 use crate::model::{Bar, BarChart, Cell, Part, Picture, Rank, Report, Table, Tone, Value, number, text};
@@ -122,12 +123,10 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     );
     part.say(Tone::Plain, changed(one, b));
     part.say(Tone::Plain, slowest(one, b));
-    let mut said: Vec<&str> = Vec::new();
-    for why in one.figures.iter().filter_map(|figure| figure.why.as_deref()) {
-        if !said.contains(&why) {
-            said.push(why);
-            part.say(Tone::Evidence, why.to_owned());
-        }
+    for (why, figures) in grouped(one.figures.iter().filter_map(|figure| Some((figure.why.as_deref()?, figure)))) {
+        let names: Vec<String> = figures.iter().map(|figure| title(&figure.metric)).collect();
+        let of = if figures.len() == one.figures.len() { String::new() } else { format!("{}: ", names.join(", ")) };
+        part.say(Tone::Evidence, format!("{of}{why}"));
     }
     for (letter, notes) in ["A", b].into_iter().zip(&one.notes) {
         for note in notes {
@@ -151,6 +150,14 @@ fn times(ratio: f64) -> Option<String> {
     format::number(ratio).filter(|_| ratio.is_finite())
 }
 
+/// An interval whose ends are so many times apart says nothing.
+const MOST_APART: f64 = 100.0;
+
+/// The ends of the interval of a ratio that are told.
+fn told(one: &Comparison) -> Option<(f64, f64)> {
+    one.low.zip(one.high).filter(|(low, high)| *high <= MOST_APART * low)
+}
+
 /// Which is better, and by how much.
 fn sentence(one: &Comparison, b: &str) -> String {
     let (figure, verdict) = (name(&one.metric), plain(&one.verdict));
@@ -162,17 +169,25 @@ fn sentence(one: &Comparison, b: &str) -> String {
     let Some((ratio, shown)) = one.ratio.and_then(|ratio| Some((ratio, times(ratio)?))) else {
         return format!("{begin}: there is no ratio of the {figure}.");
     };
-    let ends = one.low.zip(one.high).and_then(|(low, high)| ends(ratio, low, high));
+    let ends = told(one).and_then(|(low, high)| ends(ratio, low, high));
+    let none = if one.low.is_some() { "too few repetitions for an interval" } else { "no interval" };
     let interval =
-        ends.map_or_else(|| "no interval".to_owned(), |ends| format!("{} interval {ends}", confidence(one.confidence)));
+        ends.map_or_else(|| none.to_owned(), |ends| format!("{} interval {ends}", confidence(one.confidence)));
     format!("{begin}: the {figure} of {b} is {shown} times that of A ({interval}).")
 }
 
-/// What held a run back, with how far it was used.
+/// How the sentences of a verdict without a limit begin that say why, and what to do: the others say what is known all the same.
+const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
+
+/// What held a run back, with how far it was used; without a limit what is known of it.
 fn limit(run: &RunRecord) -> String {
     let verdict = &run.verdict;
     match verdict.limit.as_deref() {
-        None => "not known for want of evidence".to_owned(),
+        None => {
+            let is_known = |sentence: &&String| NOT_KNOWN.iter().all(|begin| !sentence.starts_with(begin));
+            let known = verdict.evidence.iter().find(is_known).map(|known| format!(" ({})", plain(known)));
+            format!("not known for want of evidence{}", known.unwrap_or_default())
+        }
         Some("none") => "nothing that was watched".to_owned(),
         limit => {
             let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));
@@ -218,8 +233,8 @@ fn table(one: &Compared<'_>, b: &str) -> Option<Table> {
     };
     let ratio = |one: &Comparison| Value {
         value: one.ratio.unwrap_or(f64::NAN),
-        low: one.low,
-        high: one.high,
+        low: told(one).map(|ends| ends.0),
+        high: told(one).map(|ends| ends.1),
         ..Value::default()
     };
     let share = one.figures.first().map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |first| first.confidence);
@@ -237,15 +252,14 @@ fn table(one: &Compared<'_>, b: &str) -> Option<Table> {
 }
 
 /// The kinds of requests that both runs made, and what they came to in each.
-fn shared_kinds(one: &Compared<'_>) -> Vec<[RequestKind; 2]> {
+fn shared_kinds(one: &Compared<'_>) -> Vec<[Kind; 2]> {
     let others = by_kind(one.candidate);
-    let partner =
-        |kind: RequestKind| others.iter().find(|other| other.kind == kind.kind).cloned().map(|other| [kind, other]);
+    let partner = |kind: Kind| others.iter().find(|other| other.kind == kind.kind).cloned().map(|other| [kind, other]);
     by_kind(one.baseline).into_iter().filter_map(partner).collect()
 }
 
-fn p99_ratio([a, b]: &[RequestKind; 2]) -> Option<f64> {
-    let [a, b] = [a, b].map(|kind| percentile_ms(&kind.times, 99.0));
+fn p99_ratio([a, b]: &[Kind; 2]) -> Option<f64> {
+    let [a, b] = [a, b].map(|kind| kind.ms(99.0, |kind| Some(&kind.times)));
     Some(b? / a.filter(|a| *a > 0.0)?).filter(|ratio| ratio.is_finite())
 }
 
@@ -266,7 +280,7 @@ fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
 fn kinds(one: &Compared<'_>, b: &str) -> Option<Table> {
     let all = shared_kinds(one);
     let percentile =
-        |at: usize, percent: f64| move |pair: &&[RequestKind; 2]| percentile_ms(&pair[at].times, percent).into();
+        |at: usize, percent: f64| move |pair: &&[Kind; 2]| pair[at].ms(percent, |kind| Some(&kind.times)).into();
     let failed = |kind: &RequestKind| kind.errors.values().sum::<u64>();
     let rows = |kind: &RequestKind| (kind.operations > 0).then(|| kind.rows as f64 / kind.operations as f64);
     Table::of(

@@ -5,7 +5,8 @@ use plimsoll_measurement::run::ColdStart;
 use plimsoll_measurement::units::{MB, mb_per_minute};
 use plimsoll_measurement::{Figure, Metric, Point, Repetition, RunRecord};
 
-use super::words::{NOT_PUBLISHED, confidence_of, limit_in_a_cell, repetition_state, value};
+use super::order::distinct;
+use super::words::{NOT_PUBLISHED, interval_of, limit_in_a_cell, repetition_state, value};
 use crate::model::format::seconds as format_seconds;
 use crate::model::format::{BYTES, moment, plain, title};
 use crate::model::{Cell, Table, number, scaled, text};
@@ -74,16 +75,23 @@ pub fn off_by(figure: &Figure) -> Cell {
     figure.expected.as_ref().filter(|expected| expected.published).and_then(|expected| expected.error_percent).into()
 }
 
-/// The heading of figures with their intervals.
-pub fn with_interval(figure: Option<&Figure>) -> String {
-    format!("Value, {} interval", confidence_of(figure))
+/// The heading of figures with their intervals, or ranges.
+pub fn with_interval<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> String {
+    let mut ends = distinct(figures.into_iter().map(|figure| interval_of(Some(figure))));
+    if ends.is_empty() {
+        ends.push(interval_of(None));
+    }
+    format!("Value, {}", ends.join(" or "))
 }
 
 /// Rows: the headlines of several runs of one unit with what bound them and what they should be.
 pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a RunRecord, &'a Figure)>) -> Option<Table> {
-    let mut runs = runs.into_iter().peekable();
-    let first = runs.peek().map(|(.., figure)| *figure);
-    let heading = number(with_interval(first), first.map_or_else(String::new, |figure| plain(&figure.unit)));
+    let runs: Vec<_> = runs.into_iter().collect();
+    let first = runs.first().map(|(.., figure)| *figure);
+    let heading = number(
+        with_interval(runs.iter().map(|(.., figure)| *figure)),
+        first.map_or_else(String::new, |figure| plain(&figure.unit)),
+    );
     Table::of(
         runs,
         &[
@@ -108,7 +116,7 @@ pub fn figures(record: &RunRecord) -> Option<Table> {
         record.results.iter().filter(|_| record.results.len() > 1),
         &[
             (text("Figure"), &|figure| title(&figure.metric).into()),
-            (number(with_interval(record.results.first()), ""), &|figure| value(record, figure).into()),
+            (number(with_interval(&record.results), ""), &|figure| value(record, figure).into()),
             (number("Reps", ""), &|figure| figure.repetitions.into()),
             (number("CV", "%").page("STATISTICS.md"), &|figure| figure.point_cv_percent.into()),
             (number("Expected", "").page("ACCURACY.md"), &|figure| expected(figure)),

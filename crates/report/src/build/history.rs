@@ -158,7 +158,13 @@ impl History {
             let (low, high) = run.interval.unzip();
             Value { value: run.value, low, high, ..Value::default() }
         };
-        let heading = number(format!("{}, 95 % interval", title(&self.metric)), plain(&self.unit));
+        let of_two = self.runs.iter().filter(|run| run.repetitions == 2).count();
+        let ends = match of_two {
+            0 => "95 % interval",
+            _ if of_two == self.runs.len() => "range",
+            _ => "95 % interval or range",
+        };
+        let heading = number(format!("{}, {ends}", title(&self.metric)), plain(&self.unit));
         Table::of(
             self.runs.iter().enumerate(),
             &[
@@ -207,7 +213,7 @@ impl History {
 
 /// What the chart and the levels mean.
 const HOW_TO_READ: [&str; 3] = [
-    "Whiskers are the intervals of the runs, from their repetitions.",
+    "Whiskers are the intervals of the runs, from their repetitions; of two repetitions they are the range.",
     "A level has at least three runs. Of a hundred histories without a change, about one would show a change this clear.",
     "A change at the same time is not proven to be the cause.",
 ];

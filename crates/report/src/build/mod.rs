@@ -14,6 +14,7 @@ mod facts;
 mod families;
 mod grid;
 pub mod history;
+mod kinds;
 pub mod layouts;
 mod levels;
 mod list;

@@ -163,7 +163,7 @@ fn apart(family: &Family<'_>, refusal: Refusal) -> Option<String> {
 
 /// Rows: the runs, with a link to each.
 fn summary(records: &[RunRecord]) -> Option<Table> {
-    let first = records.iter().find_map(|record| record.result.as_ref());
+    let figures = records.iter().filter_map(|record| record.result.as_ref());
     let figure = |record: &RunRecord, part: fn(&Figure) -> Cell| record.result.as_ref().map(part).unwrap_or_default();
     Table::of(
         records.iter().enumerate(),
@@ -173,7 +173,7 @@ fn summary(records: &[RunRecord]) -> Option<Table> {
                 ..format!("{}{}", plain(&record.test), marked_basis(record.basis)).into()
             }),
             (text("Target"), &|(_, record)| plain(&record.target).into()),
-            (number(facts::with_interval(first), ""), &|(_, record)| {
+            (number(facts::with_interval(figures), ""), &|(_, record)| {
                 record.result.as_ref().map(|figure| words::value(record, figure)).into()
             }),
             (number("Expected", ""), &|(_, record)| figure(record, facts::expected)),

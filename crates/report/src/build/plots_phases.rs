@@ -4,9 +4,9 @@
 
 use plimsoll_measurement::{Phase, RunRecord};
 
+use super::kinds::percentile_ms;
 use super::order::{distinct, grouped};
 use super::plots;
-use super::requests::percentile_ms;
 use crate::model::format::{count, number, plain};
 use crate::model::{Axis, Kind, Line, LineChart, Look, Mark, Picture, Spot};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use plimsoll_measurement::{LatencyHistogramData, RunRecord};
 
+use super::kinds::by_kind;
 use super::plots::by_repetition;
-use super::requests::by_kind;
 use crate::model::format::{number, plain};
 use crate::model::{Axis, Kind, Line, Look, Picture, Spot};
 

@@ -1,73 +1,33 @@
 //! What a record says about requests, as tables: kinds, phases, waits, files, and whether the client held them back.
 
-use std::collections::BTreeMap;
-
 use plimsoll_analysis::summary;
 use plimsoll_measurement::histogram::LEAST_BEYOND;
 use plimsoll_measurement::units::MB;
-use plimsoll_measurement::{
-    FileDelta, FileUse, LatencyHistogramData, Phase, Repetition, RequestKind, RunRecord, WaitDelta,
-};
+use plimsoll_measurement::{FileDelta, FileUse, LatencyHistogramData, Phase, Repetition, RunRecord, WaitDelta};
 
+use super::kinds::{Kind, by_kind, mean_percentile_ms, of_all};
 use super::order::grouped;
 use super::words::{WAS_THE_LIMIT, bound, bound_by};
 use crate::model::format::{self, plain, quantity};
 use crate::model::{Bound, Cell, Table, Value, number, scaled, text};
 
-/// What each kind of request came to over all repetitions, in order of appearance.
-pub fn by_kind(record: &RunRecord) -> Vec<RequestKind> {
-    let all = record.repetitions.iter().flat_map(|repetition| &repetition.requests);
-    let kinds = grouped(all.map(|kind| (kind.kind.as_str(), kind)));
-    kinds.into_iter().map(|(name, parts)| together(name, &parts)).collect()
-}
-
-/// Several kinds, or one in several repetitions, as one.
-fn together(name: &str, parts: &[&RequestKind]) -> RequestKind {
-    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
-    for (class, count) in parts.iter().flat_map(|part| &part.errors) {
-        let sum = errors.entry(class.clone()).or_default();
-        *sum = sum.saturating_add(*count);
-    }
-    let sum = |part: fn(&RequestKind) -> u64| parts.iter().map(|kind| part(kind)).fold(0, u64::saturating_add);
-    let uncorrected = || parts.iter().filter_map(|part| part.times_uncorrected.as_ref());
-    RequestKind {
-        kind: name.to_owned(),
-        operations: sum(|kind| kind.operations),
-        rows_examined: sum(|kind| kind.rows_examined),
-        rows: sum(|kind| kind.rows),
-        content_bytes: sum(|kind| kind.content_bytes),
-        errors,
-        drained: sum(|kind| kind.drained),
-        retries: sum(|kind| kind.retries),
-        times: LatencyHistogramData::merged(parts.iter().map(|part| &part.times)),
-        times_without_waits: parts.iter().any(|part| part.times_without_waits.is_some()).then(|| {
-            LatencyHistogramData::merged(
-                parts.iter().map(|part| part.times_without_waits.as_ref().unwrap_or(&part.times)),
-            )
-        }),
-        times_uncorrected: (uncorrected().count() > 0).then(|| LatencyHistogramData::merged(uncorrected())),
-    }
-}
-
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / MB as f64
-}
-
-/// A percentile in milliseconds; unknown where too few requests are beyond it.
-pub fn percentile_ms(times: &LatencyHistogramData, percent: f64) -> Option<f64> {
-    times.percentile_us(percent).map(|us| us / 1e3)
 }
 
 /// Rows: kinds of requests over all repetitions, and all of them together. Columns where nothing happened say nothing.
 pub fn mix(record: &RunRecord) -> Option<Table> {
     let kinds = by_kind(record);
-    let together = (kinds.len() > 1).then(|| together("all", &kinds.iter().collect::<Vec<_>>()));
+    let together = (kinds.len() > 1).then(|| of_all(record));
     let all = together.as_ref().map(|all| all.operations as f64).filter(|all| *all > 0.0);
     let examined = kinds.iter().any(|kind| kind.rows_examined != kind.rows);
-    let ms = |percent: f64| move |kind: &&RequestKind| percentile_ms(&kind.times, percent).into();
-    let real = |kind: &RequestKind| percentile_ms(kind.times_uncorrected.as_ref()?, 99.0);
-    let without_waits = |kind: &RequestKind| percentile_ms(kind.times_without_waits.as_ref()?, 99.0);
-    let failed = |kind: &RequestKind| {
+    let ms = |percent: f64| move |kind: &&Kind| kind.ms(percent, |kind| Some(&kind.times)).into();
+    let real = |kind: &Kind| kind.ms(99.0, |kind| kind.times_uncorrected.as_ref());
+    let without_waits = |kind: &Kind| {
+        kind.times_without_waits.as_ref()?;
+        kind.ms(99.0, |kind| kind.times_without_waits.as_ref().or(Some(&kind.times)))
+    };
+    let failed = |kind: &Kind| {
         let classes = kind.errors.iter().map(|(class, count)| format!("{} {count}", plain(class)));
         Some(classes.collect::<Vec<_>>().join(", "))
             .filter(|classes| !classes.is_empty())
@@ -129,8 +89,9 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     let absent =
         if absent.is_empty() { String::new() } else { format!(" Some figures are absent: {}.", absent.join("; ")) };
     Some(format!(
-        "All repetitions together{which}. Percentiles come from histograms and are exact to {} %. A percentile is left out if \
-         fewer than {LEAST_BEYOND} requests are beyond it.{absent}{from}",
+        "Counts are those of all repetitions together{which}, and percentiles are the means of those of the repetitions, or of all \
+         together where one has too few requests. They come from histograms and are exact to {} %. A percentile is left out if fewer than \
+         {LEAST_BEYOND} requests are beyond it.{absent}{from}",
         format::number(error)?.trim_end_matches('0').trim_end_matches('.')
     ))
 }
@@ -182,8 +143,9 @@ pub fn phases(record: &RunRecord) -> Option<Table> {
     };
     let ms = |percent: f64, part: fn(&Phase) -> Option<&LatencyHistogramData>| {
         move |group: &Group<'_>| {
-            let times = LatencyHistogramData::merged(group.iter().filter_map(|(phase, ..)| part(phase)));
-            percentile_ms(&times, percent).into()
+            let known = group.iter().filter(|(phase, ..)| phase.operations > 0 || phase.drained > 0);
+            let each = known.map(|(phase, ..)| part(phase)).collect::<Option<Vec<_>>>();
+            each.and_then(|each| mean_percentile_ms(&each, percent)).into()
         }
     };
     let rate = |group: &Group<'_>| {

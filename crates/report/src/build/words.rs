@@ -1,6 +1,7 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
 use crate::model::format::seconds as format_seconds;
+use plimsoll_analysis::interval::OF_TWO;
 use plimsoll_measurement::{Basis, Expected, Figure, Gain, Repetition, RunRecord, Verdict};
 
 use crate::model::format::{
@@ -37,16 +38,17 @@ pub fn bound_by<'a>(
     }
 }
 
-/// Confidence of the intervals of figures such as this one: `95 %`.
-pub fn confidence_of(figure: Option<&Figure>) -> String {
-    confidence(figure.map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |figure| figure.confidence))
+/// What the ends of figures such as this one are: `95 % interval`, or the `range` of two repetitions.
+pub fn interval_of(figure: Option<&Figure>) -> String {
+    let share = figure.map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |figure| figure.confidence);
+    if share <= OF_TWO { "range".to_owned() } else { format!("{} interval", confidence(share)) }
 }
 
 /// The figure in a sentence, with its interval. A single repetition has none, and that is said.
 pub fn headline(record: &RunRecord, figure: &Figure) -> String {
     let value = value(record, figure);
     let interval = match (ends_of(&value), value.low, value.high) {
-        (Some(ends), ..) => format!("with a {} interval of {ends}", confidence_of(Some(figure))),
+        (Some(ends), ..) => format!("with a {} of {ends}", interval_of(Some(figure))),
         (None, Some(low), _) => format!("at least {}", quantity(low, &value.unit)),
         (None, None, Some(high)) => format!("at most {}", quantity(high, &value.unit)),
         (None, None, None) => "without an interval".to_owned(),

@@ -8,7 +8,7 @@ use plimsoll_measurement::{Metric, Phase, Point, Repetition};
 
 use crate::figures::series::{Series, percentile_ms};
 
-/// Requests a second, their content a minute, and percentiles of the response times over all kinds. Of several phases the
+/// Requests a second, their content a minute, and percentiles of the response times over all kinds; of batches alone their rows a second first. Of several phases the
 /// one with the highest rate counts, of a search the highest rate of each repetition that held in all its tries.
 pub(super) fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     let searched = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.holds.is_some()));
@@ -55,14 +55,25 @@ pub(super) fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
         absent: unseen.then_some(late),
         ..of("request_rate", "1/s", &|phase| Some(phase.rate).filter(|_| !unseen))
     };
-    vec![
+    // A batch is no measure of its own: whoever loads asks for rows.
+    let loads = batches && repetitions.iter().all(|repetition| repetition.requests.iter().all(|one| one.kind == BULK));
+    let rows = |phase: &Phase| Some(phase.rate * phase.batch_rows.unwrap_or(1) as f64).filter(|_| loads && !unseen);
+    let mut all = vec![
         rate,
         percentile("latency_p50", 50.0),
         percentile("latency_p99", 99.0),
         percentile("latency_p99.9", 99.9),
         of("content_rate", "MB/min", &|phase| phase.mb_per_minute.filter(|rate| *rate > 0.0)),
-    ]
+        of("row_rate", "rows/s", &rows),
+    ];
+    if loads {
+        all.rotate_right(1);
+    }
+    all
 }
+
+/// The kind of request that loads a batch.
+const BULK: &str = "bulk-load";
 
 /// True if a search found that a rate holds, in all its tries.
 fn held(repetition: &Repetition, phase: &Phase) -> bool {
@@ -130,7 +141,7 @@ mod tests {
     use std::time::Duration;
 
     use plimsoll_load::schedule::Arrivals;
-    use plimsoll_measurement::LatencyHistogramData;
+    use plimsoll_measurement::{LatencyHistogramData, RequestKind};
 
     use super::*;
 
@@ -224,6 +235,32 @@ mod tests {
         let reason = "p99.9 needs 10000 response times, 10 of them beyond it; there are 7302";
         assert_eq!(of("latency_p99.9").absent.as_deref(), Some(reason));
         assert!(of("latency_p99.9").figure().is_none());
+    }
+
+    #[test]
+    fn of_batches_the_rows_come_first() {
+        let phase = |rows: Option<u64>, rate: f64, mb_per_minute: f64| Phase {
+            batch_rows: rows,
+            operations: 1,
+            rate,
+            mb_per_minute: Some(mb_per_minute),
+            ..Phase::default()
+        };
+        let kind = |kind: &str| RequestKind { kind: kind.to_owned(), ..RequestKind::default() };
+        let mut one = repetition("a", true, Vec::new());
+        one.phases = vec![phase(None, 300.0, 7.0), phase(Some(1000), 20.0, 480.0)];
+        one.requests = vec![kind(BULK)];
+        let made = requests(&[&one]);
+        assert_eq!(
+            (made[0].metric.as_str(), made[0].unit.as_str(), made[0].values[0]),
+            ("row_rate", "rows/s", 20_000.0)
+        );
+        assert_eq!((made[1].metric.as_str(), made[1].values[0]), ("request_rate", 20.0));
+        // Beside others it is not known which of them were batches.
+        one.requests.push(kind("update"));
+        let mixed = requests(&[&one]);
+        assert_eq!(mixed[0].metric, "request_rate");
+        assert!(mixed.iter().all(|series| series.metric != "row_rate" || series.values.is_empty()));
     }
 
     #[test]

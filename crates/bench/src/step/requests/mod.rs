@@ -127,6 +127,11 @@ pub(super) const KIND: StepKind = StepKind {
     space_bytes: |parameters, _| pages(parameters.bytes("volume")).saturating_mul(3),
     check: |parameters| plan(parameters).map(drop),
     settles_itself: |_| true,
+    // How many rates a search tries shows in the end.
+    lasts: |parameters| {
+        let phases = plan(parameters).ok().filter(|_| goal(parameters).is_none())?;
+        Some(parameters.duration("duration") * u32::try_from(phases.len()).ok()?)
+    },
     makes_requests: true,
     ..StepKind::new(
         "requests",

@@ -9,7 +9,7 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::{Error, ErrorKind, Intents, QuerySampler, QueryText, Result};
 use plimsoll_measurement::counters::{Item, Measure};
 use plimsoll_measurement::{Moment, exit, units};
-use plimsoll_profile::{Known, Record, Refusal, Slot, diff};
+use plimsoll_profile::{Known, Record, Refusal, Slot, Snapshot, diff};
 
 use super::activity::{Activity, SPACING};
 use super::keeper::Keeper;
@@ -57,7 +57,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let sampler = database.query_sampler().map_err(|error| signals::failure(&interrupt, error))?.ok_or_else(|| {
         let message = format!("{} shows no statistics of statements that Plimsoll reads", target.display());
         Error::new(ErrorKind::Unsupported, message)
-            .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on (docs/WATCH.md)")
+            .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on, MySQL and MariaDB (docs/WATCH.md)")
     })?;
     let engine = database.description().engine.clone();
     let begun = store.map(|store| Keeper::begin(&store, target.display(), &engine)).transpose()?;
@@ -141,11 +141,11 @@ struct Seen {
     own: Moment,
 }
 
-/// A slot, where its read ended, and where it began by the server's clock.
+/// What was read, the slot that it ends, and where the read ended.
 struct Reading {
     slot: Slot,
     seen: Seen,
-    start_us: i64,
+    snapshot: Snapshot,
 }
 
 /// When the next slot begins: at a whole multiple of its length by the server's clock, as it was seen last. A reading that took longer leaves
@@ -179,18 +179,20 @@ struct Collector<'a> {
 impl Collector<'_> {
     /// What the first slot begins with. What happened since a server was watched the last time is kept and not shown.
     fn first(&mut self, printer: &Printer) -> Result<Seen> {
-        let Reading { slot, seen, start_us } = self.read(printer)?;
-        let own = self.sampler.own();
-        self.activity.close(&mut Record::of(&slot, &own, self.slot_us), &slot, start_us, &own);
-        let record = Record::of(&slot, &self.sampler.own(), self.slot_us);
+        let reading = self.read(printer)?;
+        let (slot, own) = (&reading.slot, self.sampler.own());
+        self.activity.close(&mut Record::of(slot, &own, self.slot_us), slot, reading.snapshot.start.clock_us, &own);
+        let record = Record::of(slot, &self.sampler.own(), self.slot_us);
         self.look_up(&Sums::of_record(&record), 0, printer);
-        self.keep(record, printer);
-        Ok(seen)
+        self.keep(record, &reading.snapshot, printer);
+        Ok(reading.seen)
     }
 
-    fn keep(&mut self, record: Record, printer: &Printer) {
+    fn keep(&mut self, record: Record, snapshot: &Snapshot, printer: &Printer) {
         if let Some(keeper) = &mut self.keeper {
-            keeper.keep(&mut self.known, record, &self.texts, printer);
+            let own = self.sampler.own();
+            let taken_over = keeper.take_over(&mut self.known, snapshot, (&own, self.slot_us), printer);
+            keeper.keep(&mut self.known, taken_over.unwrap_or(record), &self.texts, printer);
         }
     }
 
@@ -205,11 +207,10 @@ impl Collector<'_> {
                 snapshot => snapshot?,
             };
             let seen = Seen { server_us: snapshot.end.clock_us, own: self.clock.now() };
-            let start_us = snapshot.start.clock_us;
             match diff(&mut self.known, &snapshot, self.slot_us) {
                 Ok(slot) => {
                     self.sample(printer);
-                    return Ok(Reading { slot, seen, start_us });
+                    return Ok(Reading { slot, seen, snapshot });
                 }
                 Err(refusal) => refused = refusal,
             }
@@ -265,13 +266,13 @@ impl Collector<'_> {
         self.slots += 1;
         let (slot, own) = (&reading.slot, self.sampler.own());
         let mut record = Record::of(slot, &own, self.slot_us);
-        self.activity.close(&mut record, slot, reading.start_us, &own);
+        self.activity.close(&mut record, slot, reading.snapshot.start.clock_us, &own);
         let sums = Sums::of_record(&record);
         let top = if options.json { usize::from(options.top) } else { 1 };
         self.look_up(&sums, top, printer);
         self.all.add(&sums);
         // What was told is in the store, also after a kill.
-        self.keep(record, printer);
+        self.keep(record, &reading.snapshot, printer);
         if options.json {
             printer.json(&show::json(slot, &sums, &self.texts, top));
         } else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::QueryText;
 use plimsoll_measurement::counters::Item;
-use plimsoll_profile::{Known, Record};
+use plimsoll_profile::{Known, Record, Snapshot, diff};
 use plimsoll_store::{Happened, Keep, ProfileStore, RunStore, Save, StoreError, Text};
 
 use crate::printer::Printer;
@@ -14,9 +14,14 @@ use crate::printer::Printer;
 /// So many slots wait for a store that takes them again.
 const MOST_WAITING: usize = 1_440;
 
+/// Another process has ended if it kept nothing in so many slots of ours: it may be late in one of them.
+const IDLE_SLOTS: u32 = 2;
+
 /// What is kept of a target, and what is not kept yet.
 pub struct Keeper {
     store: ProfileStore,
+    target: String,
+    engine: String,
     number: i64,
     /// The last read that is kept.
     reads: u64,
@@ -27,8 +32,9 @@ pub struct Keeper {
     /// From and to of what will never be kept.
     lost_us: Option<(i64, i64)>,
     is_failing: bool,
-    /// Somebody else keeps the same.
-    is_over: bool,
+    /// The last read that another process kept of the same target, and in how many slots since then it kept none, while this one leaves it to
+    /// that.
+    of_another: Option<(u64, u32)>,
     is_missing: bool,
 }
 
@@ -45,6 +51,8 @@ impl Keeper {
         let texts = known_texts.collect();
         let keeper = Self {
             store,
+            target: target.to_owned(),
+            engine: engine.to_owned(),
             number,
             reads: known.reads(),
             waiting: Vec::new(),
@@ -52,7 +60,7 @@ impl Keeper {
             texts,
             lost_us: None,
             is_failing: false,
-            is_over: false,
+            of_another: None,
             is_missing: false,
         };
         Ok((keeper, known))
@@ -75,9 +83,33 @@ impl Keeper {
         self.events.push(Happened { from_us, to_us, kind: kind.to_owned(), note: note.to_owned() });
     }
 
+    /// Goes on where another process ended, if it has kept nothing for some slots: the slot from its last reading to this one, in place of ours.
+    /// What sessions waited for in it is not known.
+    pub fn take_over(
+        &mut self,
+        known: &mut Known,
+        snapshot: &Snapshot,
+        (own, slot_us): (&[Item], u64),
+        printer: &Printer,
+    ) -> Option<Record> {
+        let (seen, idle) = self.of_another?;
+        // A store that can't be read now is asked again at the next slot.
+        let (_, mut theirs) = self.store.begin(&self.target, &self.engine).ok()?;
+        let reads = theirs.reads();
+        if reads != seen || idle + 1 < IDLE_SLOTS {
+            self.of_another = Some((reads, if reads == seen { idle + 1 } else { 0 }));
+            return None;
+        }
+        let slot = diff(&mut theirs, snapshot, slot_us).ok()?;
+        printer
+            .remark("The other process keeps no slots any more: this one keeps them again, from where that one ended.");
+        (self.of_another, self.reads, *known) = (None, reads, theirs);
+        Some(Record::of(&slot, own, slot_us))
+    }
+
     /// Keeps a slot, and all that waited before it.
     pub fn keep(&mut self, known: &mut Known, record: Record, texts: &BTreeMap<Item, QueryText>, printer: &Printer) {
-        if self.is_over {
+        if self.of_another.is_some() {
             return;
         }
         self.is_missing = false;
@@ -123,8 +155,13 @@ impl Keeper {
                 self.texts.extend(new.into_iter().filter(|text| text.text.is_some()).map(|text| (text.item, text)));
             }
             Err(StoreError::Overtaken(error)) => {
-                self.is_over = true;
-                printer.warning(&format!("{error}: this one goes on without saving"));
+                // What waits is in what the other one keeps.
+                self.waiting.clear();
+                self.events.clear();
+                (self.lost_us, self.is_failing) = (None, false);
+                // A number that no read has: what is kept is looked at with the next slot.
+                self.of_another = Some((0, 0));
+                printer.warning(&format!("{error}: this one goes on without saving, until that one ends"));
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_failing, true) {

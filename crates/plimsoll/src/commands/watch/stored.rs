@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use plimsoll_engine::{QueryText, Target};
+use plimsoll_measurement::Basis;
 use plimsoll_measurement::counters::Item;
 use plimsoll_profile::Record;
-use plimsoll_store::{Happened, Profile, ProfileStore, Text};
+use plimsoll_store::{Filter, Happened, Profile, ProfileStore, RunStore, RunSummary, Text};
 
+use super::ranges;
 use super::sums::Sums;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
 /// A target that was watched, and the store.
 pub struct Kept {
+    runs: Arc<RunStore>,
     pub store: ProfileStore,
     pub watched: Profile,
     /// From and to, in microseconds.
@@ -22,16 +26,17 @@ pub struct Kept {
 }
 
 /// All that was watched.
-pub fn all(settings: &Settings) -> Result<(ProfileStore, Vec<Profile>), Failure> {
-    let store = ProfileStore::of(settings.read_store()?);
-    let watched = store.watched()?;
+pub fn all(settings: &Settings) -> Result<(Arc<RunStore>, Vec<Profile>), Failure> {
+    let store = settings.read_store()?;
+    let watched = ProfileStore::of(Arc::clone(&store)).watched()?;
     Ok((store, watched))
 }
 
 impl Kept {
     /// The target that is meant: the one of this URL, or the one that was watched last.
     pub fn find(wanted: Option<&str>, settings: &Settings) -> Result<Self, Failure> {
-        let (store, mut watched) = all(settings)?;
+        let (runs, mut watched) = all(settings)?;
+        let store = ProfileStore::of(Arc::clone(&runs));
         watched.retain(|one| one.span_us.is_some());
         let nothing = |message: String| {
             Failure::usage(message)
@@ -52,7 +57,7 @@ impl Kept {
         let (from_us, to_us) = watched.span_us.unwrap_or_default();
         let text = |Text { item, database, text }| (item, QueryText { item, database, text });
         let texts = store.texts(watched.number)?.into_iter().map(text).collect();
-        Ok(Self { store, watched, whole: from_us..to_us, texts })
+        Ok(Self { runs, store, watched, whole: from_us..to_us, texts })
     }
 
     /// The sums of a range, without statements that a filter leaves out.
@@ -68,8 +73,26 @@ impl Kept {
         Ok(self.store.records(self.watched.number, (range.start, range.end), each)?)
     }
 
-    /// What happened in a range.
+    /// What happened in a range, and which runs in the same store measured the server then, in order.
     pub fn events(&self, range: &Range<i64>) -> Result<Vec<Happened>, Failure> {
-        Ok(self.store.events(self.watched.number, (range.start, range.end))?)
+        let mut all = self.store.events(self.watched.number, (range.start, range.end))?;
+        let filter = Filter { target: Some(self.watched.target.clone()), ..Filter::default() };
+        let runs = self.runs.summaries(&filter)?;
+        all.extend(runs.into_iter().filter_map(mark).filter(|run| run.from_us < range.end && run.to_us > range.start));
+        all.sort_by_key(|one| one.from_us);
+        Ok(all)
     }
+}
+
+/// A run as something that happened at the server. One that was killed, or goes on, is known by its beginning alone.
+fn mark(run: RunSummary) -> Option<Happened> {
+    let from_us = ranges::moment(&run.started_at, 0).ok()?;
+    let to_us = run.ended_at.and_then(|at| ranges::moment(&at, 0).ok()).unwrap_or(from_us + 1);
+    let label = run.label.map(|label| format!(", {label}")).unwrap_or_default();
+    (run.basis == Basis::Measured).then(|| Happened {
+        from_us,
+        to_us,
+        kind: "run".to_owned(),
+        note: format!("{}{label} ({})", run.test, run.run_id),
+    })
 }

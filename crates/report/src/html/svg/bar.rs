@@ -82,7 +82,7 @@ impl BarChart {
                 figcaption {
                     (self.title)
                     small {
-                        @if self.bars().any(|bar| bar.value.low.is_some() && bar.value.high.is_some()) { " Whiskers: interval of confidence." }
+                        @if self.bars().any(|bar| bar.value.low.is_some() && bar.value.high.is_some()) { " Whiskers: interval of confidence, or the range of two repetitions." }
                         @if self.bars().any(|bar| bar.expected.is_some()) { " Diamonds: expected value." }
                         @if self.limit.is_some() { " Dotted: limit." }
                     }

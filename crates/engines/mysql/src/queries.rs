@@ -1,0 +1,350 @@
+//! What the Performance Schema has counted by statement, over a connection of its own. Nothing is made or set at the server.
+//!
+//! A row is a digest in a database. The server drops none: what it has no room for is counted in one row without a digest.
+
+mod sessions;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS, SeenSession, SessionSample, WaitClass, without_values};
+use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
+use plimsoll_measurement::counters::{
+    Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
+};
+
+use super::connect::Connector;
+use super::connection::{Connection, Rows};
+use super::error::statement as fault;
+use super::product::Product;
+use super::statements::{fill, text};
+use sessions::{Begun, begun, item_of, number, session_of, text_of, us};
+
+const NAME: &str = "plimsoll watch";
+/// How long a server may keep silent before it is given up until the next reading.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Consumers that statements have to pass to be counted by digest.
+const CONSUMERS: u64 = 3;
+/// From this part of the room on it is nearly full.
+const NEARLY_FULL_PERCENT: u64 = 90;
+
+/// Reads the statistics; after a loss it connects again at the next reading.
+pub(super) struct DigestSampler {
+    connector: Arc<Connector>,
+    identity: String,
+    connection: Option<Connection>,
+    facts: Facts,
+    /// Databases and digests of statements at the last reading.
+    known: BTreeMap<Item, (String, String)>,
+    own: Vec<Item>,
+    /// When the statements of sessions began, as it was computed when they were first seen.
+    begun: BTreeMap<i64, Begun>,
+    /// Statements at the last reading, and whether some had no room.
+    found: u64,
+    is_full: bool,
+}
+
+/// What the server counts, as it was found.
+#[derive(Debug, Clone, Copy, Default)]
+struct Facts {
+    room: u64,
+    session_limit: Option<u64>,
+    /// Whether it is known which statement a session runs.
+    sees_current: bool,
+}
+
+impl Facts {
+    fn find(connection: &mut Connection) -> Result<Self> {
+        let grant = "GRANT SELECT ON performance_schema.* TO the user of the URL";
+        let rows = connection.ask(text("statistics of statements")).map_err(|error| match error.kind {
+            ErrorKind::Permission => error.hint(grant),
+            _ => error,
+        })?;
+        let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
+        let missing = |message: &str, hint: &str| Err(Error::new(ErrorKind::ToolMissing, message).hint(hint));
+        if number(row, 0) != Some(1) {
+            return missing(
+                "the Performance Schema is off, which counts statements",
+                "add performance_schema = ON to the server's option file, and restart the server",
+            );
+        }
+        if number(row, 3).is_none_or(|consumers| consumers < CONSUMERS) {
+            return missing(
+                "the Performance Schema does not count statements by digest",
+                "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN ('global_instrumentation', \
+                 'thread_instrumentation', 'statements_digest')",
+            );
+        }
+        if number(row, 4) != Some(1) {
+            return missing(
+                "the Performance Schema does not take times of statements",
+                "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'statement/%'",
+            );
+        }
+        Ok(Self {
+            room: number(row, 1).unwrap_or(0),
+            session_limit: number(row, 2),
+            sees_current: number(row, 5) == Some(1),
+        })
+    }
+}
+
+/// A row of the statement "counters of statements".
+fn row_of(row: &[Option<String>]) -> Row {
+    let item = item_of(text_of(row, 0).unwrap_or_default(), text_of(row, 1).unwrap_or_default());
+    let values = [
+        (Measure::Executions, number(row, 3)),
+        (Measure::ElapsedUs, us(row, 4)),
+        (Measure::Rows, number(row, 5)),
+        (Measure::Spills, number(row, 7)),
+        (Measure::Errors, number(row, 8)),
+    ];
+    Row {
+        id: RowId(item.0),
+        item,
+        plan: None,
+        created_us: number(row, 2).and_then(|us| i64::try_from(us).ok()),
+        values: Values::of(values.into_iter().filter_map(|(measure, value)| Some((measure, value?)))),
+        longest_us: us(row, 9),
+        is_nested: false,
+    }
+}
+
+impl DigestSampler {
+    pub(super) fn open(connector: &Arc<Connector>, identity: String) -> Result<Self> {
+        let mut sampler = Self {
+            connector: Arc::clone(connector),
+            identity,
+            connection: None,
+            facts: Facts::default(),
+            known: BTreeMap::new(),
+            own: Vec::new(),
+            begun: BTreeMap::new(),
+            found: 0,
+            is_full: false,
+        };
+        // All questions are asked once: so the server knows all of ours by the time that they are looked for.
+        sampler.edge()?;
+        sampler.rows()?;
+        sampler.texts(&[])?;
+        sampler.sessions()?;
+        // It is one of them.
+        sampler.find_own()?;
+        sampler.own.clear();
+        Ok(sampler)
+    }
+
+    fn connected(&mut self) -> Result<&mut Connection> {
+        if self.connection.is_none() {
+            let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
+            connection.link.set_timeout(Some(PATIENCE));
+            // A server that ends idle sessions within a slot would be connected to anew each time.
+            connection.set(text("settings of a session that reads"))?;
+            connection.set(text("times in UTC"))?;
+            self.facts = Facts::find(&mut connection)?;
+            self.connection = Some(connection);
+        }
+        let errors = &self.connector.errors;
+        self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
+    }
+
+    /// Asks, and gives the connection up if it was lost.
+    fn ask(&mut self, sql: &str) -> Result<Rows> {
+        let connection = self.connected()?;
+        let answer = connection.ask(sql);
+        if connection.link.alive().is_err() {
+            self.connection = None;
+        }
+        answer
+    }
+
+    fn product(&mut self) -> Result<Product> {
+        Ok(self.connected()?.server.product)
+    }
+
+    fn edge(&mut self) -> Result<Edge> {
+        let sql = self.product()?.text("stamps of statements");
+        let rows = self.ask(sql)?;
+        let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
+        let unreadable = || fault("the stamps of the server can't be read");
+        let clock_us = number(row, 0).and_then(|us| i64::try_from(us).ok()).ok_or_else(unreadable)?;
+        let up_s = number(row, 1).and_then(|seconds| i64::try_from(seconds).ok()).ok_or_else(unreadable)?;
+        let started_us = clock_us.saturating_sub(up_s.saturating_mul(1_000_000));
+        // A sum of all statements may be more than a counter of one holds.
+        let total = text_of(row, 3).and_then(|ps| ps.parse::<u128>().ok());
+        let total = total.and_then(|ps| u64::try_from(ps / u128::from(sessions::PS_OF_US)).ok());
+        Ok(Edge {
+            clock_us,
+            server: Server {
+                identity: self.identity.clone(),
+                version: text_of(row, 2).unwrap_or_default().to_owned(),
+                started_us,
+            },
+            // Counters are in memory, and begin with the server. Who empties them leaves no stamp: rows that are gone, or began anew, show it.
+            reset_us: Some(started_us),
+            are_stamps_derived: true,
+            evictions: Evictions::Never,
+            total: total.map(|us| Total { us, began_us: None }),
+        })
+    }
+
+    fn rows(&mut self) -> Result<Vec<Row>> {
+        let rows = self.ask(text("counters of statements"))?;
+        let names = rows.iter().map(|row| {
+            let [database, digest] = [0, 1].map(|at| text_of(row, at).unwrap_or_default().to_owned());
+            (item_of(&database, &digest), (database, digest))
+        });
+        self.known = names.collect();
+        self.is_full = rows.iter().any(|row| text_of(row, 1).is_none());
+        self.found = rows.len() as u64;
+        Ok(rows.iter().map(|row| row_of(row)).collect())
+    }
+
+    /// Looks for statements of ours, where they are not known or were emptied away.
+    fn find_own(&mut self) -> Result<()> {
+        if !self.own.is_empty() && self.own.iter().all(|item| self.known.contains_key(item)) {
+            return Ok(());
+        }
+        let rows = self.ask(text("own statements"))?;
+        let of = |row: &Vec<Option<String>>| {
+            item_of(text_of(row, 0).unwrap_or_default(), text_of(row, 1).unwrap_or_default())
+        };
+        self.own = rows.iter().map(of).collect();
+        Ok(())
+    }
+
+    /// Sessions that wait for row locks, or hold a transaction open and run nothing; nothing where the user may not see them.
+    fn transactions(&mut self) -> Result<Vec<(i64, bool)>> {
+        let rows = match self.ask(text("open transactions")) {
+            Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+            answer => answer.unwrap_or_default(),
+        };
+        let of = |row: &Vec<Option<String>>| Some((i64::try_from(number(row, 0)?).ok()?, number(row, 1)? == 1));
+        Ok(rows.iter().filter_map(of).collect())
+    }
+
+    /// Who waits for whom.
+    fn holders(&mut self) -> Result<Vec<(i64, i64)>> {
+        let sql = self.product()?.text("holders of locks");
+        let rows = match self.ask(sql) {
+            Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+            answer => answer.unwrap_or_default(),
+        };
+        let of = |row: &Vec<Option<String>>| {
+            Some((i64::try_from(number(row, 0)?).ok()?, i64::try_from(number(row, 1)?).ok()?))
+        };
+        Ok(rows.iter().filter_map(of).collect())
+    }
+}
+
+impl QuerySampler for DigestSampler {
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        let start = self.edge()?;
+        let rows = self.rows()?;
+        let end = self.edge()?;
+        let own_us = self.connector.clock.now().as_nanos() / 1_000;
+        self.find_own()?;
+        let (source, total_of) = (Source::Queries, Measure::ElapsedUs);
+        Ok(Snapshot { source, start, end, own_us: Some(own_us), is_complete: true, total_of, rows })
+    }
+
+    fn own(&self) -> Vec<Item> {
+        self.own.clone()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let Facts { room, sees_current, .. } = self.facts;
+        let mut warnings = Vec::new();
+        if !sees_current {
+            let text = "sessions are seen without the statements that they run: UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' \
+                        WHERE NAME = 'events_statements_current'";
+            warnings.push(text.to_owned());
+        }
+        if self.is_full {
+            warnings.push(format!(
+                "the Performance Schema has room for {room} statements, and counts all others as one: a larger \
+                 performance_schema_digests_size (it needs a restart) tells them apart"
+            ));
+        } else if room > 0 && self.found.saturating_mul(100) >= room.saturating_mul(NEARLY_FULL_PERCENT) {
+            warnings.push(format!(
+                "the Performance Schema is nearly full with {} of {room} statements, and will count all others as one: raise \
+                 performance_schema_digests_size (it needs a restart)",
+                self.found
+            ));
+        }
+        warnings
+    }
+
+    fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>> {
+        let items = &items[..items.len().min(MOST_TEXTS)];
+        let names: Vec<&(String, String)> = items.iter().filter_map(|item| self.known.get(item)).collect();
+        let digests: Vec<&str> = names.iter().map(|(_, digest)| digest.as_str()).collect();
+        let sql = fill("texts of statements", &[("most", &LONGEST_TEXT.to_string()), ("digests", &digests.join(","))]);
+        let rows = self.ask(&sql)?;
+        let of = |row: &Vec<Option<String>>| {
+            let (database, digest) = (text_of(row, 0).unwrap_or_default(), text_of(row, 1)?);
+            let item = Some(item_of(database, digest)).filter(|item| items.contains(item))?;
+            let database = Some(database).filter(|name| !name.is_empty()).map(foreign::masked);
+            Some(QueryText { item, database, text: text_of(row, 2).map(without_values) })
+        };
+        Ok(rows.iter().filter_map(of).collect())
+    }
+
+    fn sessions(&mut self) -> Result<Option<SessionSample>> {
+        let transactions = self.transactions()?;
+        let open: Vec<String> =
+            transactions.iter().filter(|(_, waits)| !waits).map(|(session, _)| session.to_string()).collect();
+        let sql = fill("sessions at work", &[("most", &LONGEST_TEXT.to_string()), ("open", &open.join(","))]);
+        let rows = self.ask(&sql)?;
+        let first = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
+        let at_us = number(first, 0).and_then(|us| i64::try_from(us).ok());
+        let at_us = at_us.ok_or_else(|| fault("the clock of the server can't be read"))?;
+        let connected = number(first, 1).unwrap_or(0);
+        let began: BTreeMap<i64, Begun> = rows.iter().filter_map(|row| begun(row, at_us)).collect();
+        let known = std::mem::take(&mut self.begun);
+        let first_seen = began.into_iter().map(|(session, now)| {
+            (session, known.get(&session).filter(|before| before.is_same(&now)).copied().unwrap_or(now))
+        });
+        self.begun = first_seen.collect();
+        let seen = rows.iter().filter_map(|row| session_of(row, &transactions, &self.begun));
+        let mut sessions: Vec<SeenSession> = seen.collect();
+        let waits = sessions.iter().any(|one| one.wait.as_ref().is_some_and(|wait| wait.class == WaitClass::Locks));
+        if waits {
+            for (waiting, holding) in self.holders()? {
+                for one in sessions.iter_mut().filter(|one| one.number == waiting) {
+                    one.blocked_by.push(holding);
+                }
+            }
+        }
+        Ok(Some(SessionSample { at_us, connected, limit: self.facts.session_limit, sessions }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(texts: &[&str]) -> Vec<Option<String>> {
+        texts.iter().map(|text| (!text.is_empty()).then(|| (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_row_is_a_digest_in_a_database() {
+        let texts = ["shop", "ab", "1700000000000000", "3", "1234567890", "12", "40", "2", "1", "900000000"];
+        let read = row_of(&row(&texts));
+        assert_eq!((read.created_us, read.longest_us, read.is_nested), (Some(1_700_000_000_000_000), Some(900), false));
+        let value = |measure| read.values.get(measure);
+        assert_eq!((value(Measure::Executions), value(Measure::ElapsedUs)), (Some(3), Some(1_234)));
+        assert_eq!(
+            (value(Measure::Rows), value(Measure::Spills), value(Measure::Errors)),
+            (Some(12), Some(2), Some(1))
+        );
+        let mut elsewhere = texts;
+        elsewhere[0] = "other";
+        assert_ne!(row_of(&row(&elsewhere)).item, read.item);
+        // What there was no room for is one row without a digest.
+        let rest = row_of(&row(&["", "", "1700000000000000", "7", "9000000", "0", "0", "0", "0", "1"]));
+        assert_eq!((rest.item, rest.values.get(Measure::Executions)), (item_of("", ""), Some(7)));
+    }
+}
