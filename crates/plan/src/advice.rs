@@ -37,7 +37,7 @@ const fn rule(id: &'static str, condition: &'static str, formula: &'static str) 
 }
 
 /// All rules, in the order in which they are to be followed.
-pub const RULES: [Rule; 17] = [
+pub const RULES: [Rule; 18] = [
     own("cpu-first", "CPU is used to 90 % or more", "CPU of the instance: no file, however large, makes it do more"),
     own(
         "other-limits",
@@ -59,6 +59,12 @@ pub const RULES: [Rule; 17] = [
         "of what sessions wait for, pages of data files take the most, no less than all that is no storage, and a read or write there \
          takes longer than normal, or a data file stands at a limit where nobody took times",
         "PAGEIOLATCH / all waits; ms of a read or write > 10",
+    ),
+    own(
+        "waits-for-memory",
+        "of what sessions wait for, pages of data files take the most, no less than all that is no storage, and no read or write there takes \
+         longer than normal and no data file stands at a limit, as far as that is known",
+        "PAGEIOLATCH / all waits; ms of a read or write <= 10",
     ),
     rule(
         "waits-for-log",

@@ -79,6 +79,15 @@ impl FileKind {
 }
 
 impl DatabaseFile {
+    /// Whether rates that are known of some of these files are known of all.
+    pub fn have_rates_alike(files: &[&Self]) -> bool {
+        let are_alike = |of: fn(&Self) -> Option<f64>| {
+            let known = files.iter().filter(|file| of(file).is_some()).count();
+            known == 0 || known == files.len()
+        };
+        are_alike(|file| file.iops) && are_alike(|file| file.mb_per_s)
+    }
+
     /// A file of which nothing but its size is known.
     pub fn new(database: &str, name: &str, kind: FileKind, size_gb: f64) -> Self {
         Self {

@@ -21,7 +21,7 @@ pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
                 let has_it = |at: &&usize| {
                     case.limits.files[**at].step.as_ref() == Some(step) && case.percent(**at) < ABOVE_PERCENT
                 };
-                merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>());
+                merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>(), case.files);
             }
         }
         let times = bound(grown, &places, case);
@@ -43,7 +43,7 @@ fn is_of(one: &Advice, places: &[usize]) -> bool {
 }
 
 /// Files with the same limits all get the largest size that one of them is to have. A limit that one stands at is a better reason than a time.
-fn merge(grown: &mut Vec<Advice>, places: &[usize]) {
+fn merge(grown: &mut Vec<Advice>, places: &[usize], files: &[DatabaseFile]) {
     let own: Vec<usize> = (0..grown.len()).filter(|at| is_of(&grown[*at], places)).collect();
     let is_at_limit = |at: &&usize| matches!(grown[**at].finding, Finding::Grow { slow_ms: None, .. });
     let Some((first, reason)) = own.first().zip(own.iter().find(is_at_limit).or(own.first())) else { return };
@@ -60,6 +60,10 @@ fn merge(grown: &mut Vec<Advice>, places: &[usize]) {
         {
             (*size_gb, *step) = (*other_gb, other.clone());
         }
+    }
+    // One that is as large keeps its size.
+    if let Finding::Grow { size_gb, .. } = merged.finding {
+        merged.files.retain(|at| files[*at].size_gb < size_gb);
     }
     grown[*first] = merged;
     for at in own[1..].iter().rev() {

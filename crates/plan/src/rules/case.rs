@@ -5,11 +5,15 @@ use crate::advice::AT_LIMIT_PERCENT;
 use crate::file::{DatabaseFile, FileKind};
 use crate::gain::Unthrottled;
 use crate::limits::{FileLimits, Limits};
-use crate::storage::{LimitOf, Storage};
+use crate::storage::{LimitOf, Step, Storage};
 
 /// How much of the limit that it comes nearer to a file uses, in percent; `None` where one of both is not known.
 pub fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, LimitOf)> {
-    let step = limits.step.as_ref()?;
+    used_of(file, limits.step.as_ref()?)
+}
+
+/// The same of these limits.
+pub fn used_of(file: &DatabaseFile, step: &Step) -> Option<(f64, LimitOf)> {
     let percent = |seen: Option<f64>, limit: Option<f64>| Some(100.0 * seen? / limit?);
     let iops = percent(file.iops, step.iops).map(|percent| (percent, LimitOf::Iops));
     let rate = percent(file.mb_per_s, step.mb_per_s).map(|percent| (percent, LimitOf::Bandwidth));

@@ -84,7 +84,10 @@ fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
     // Pages that come as fast as they can are waited for, too: then there are too many of them for the memory.
     let is_slow = slowest_ms.is_some_and(|ms| ms > NORMAL_MS);
     let is_at_limit = all.iter().any(|at| (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&case.percent(*at)));
-    (is_slow || is_at_limit).then(|| of("waits-for-data", busy(case, &all), found))?
+    if is_slow || is_at_limit {
+        return of("waits-for-data", busy(case, &all), found);
+    }
+    of("waits-for-memory", Vec::new(), found)
 }
 
 /// Those of the files that do much or take long, or else the busiest; all where nothing is known of them.

@@ -3,7 +3,7 @@
 use super::case::{Case, used};
 use super::held::most_times;
 use super::sizes::{databases, whole_gb};
-use crate::advice::{ABOVE_PERCENT, Advice, Finding, of};
+use crate::advice::{self, ABOVE_PERCENT, Advice, Finding};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
 use crate::gain;
@@ -28,8 +28,15 @@ pub struct Now<'a> {
     pub files: usize,
     /// The largest: rows go by free space, so all are to be as large.
     pub largest_gb: f64,
-    /// What the smallest has.
-    pub smallest: Option<&'a Step>,
+    /// Size and limits of each, where they stay as they are; empty where all are to be as large.
+    pub kept: &'a [(f64, Step)],
+}
+
+/// How much of some limit files have together, of which each gets rows by its size and the busiest does so many times its share.
+fn together(files: &[(f64, Step)], of: fn(&Step) -> Option<f64>, imbalance: f64) -> Option<f64> {
+    let all_gb: f64 = files.iter().map(|(size_gb, _)| size_gb).sum();
+    let each = files.iter().map(|(size_gb, step)| Some(of(step)? * all_gb / (size_gb * imbalance)));
+    each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
 }
 
 /// The least space in further files, or nearly so in fewer, with which those that are there carry these IOPS and MB/s with room to spare, where their
@@ -44,20 +51,17 @@ pub fn more(
         let part_gb = whole_gb(content_gb / all as f64);
         let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(now.largest_gb)).max(1.0);
         let step = storage.step(size_gb)?;
-        // The smallest of them stands at its limits first.
-        let least = |of: fn(&Step) -> Option<f64>| {
-            let there = now.smallest.map_or(Some(f64::INFINITY), of)?;
-            Some(of(step)?.min(there))
+        let new = std::iter::repeat_n((size_gb, step.clone()), all - now.kept.len());
+        let files: Vec<(f64, Step)> = now.kept.iter().cloned().chain(new).collect();
+        let carries = |rate: f64, of: fn(&Step) -> Option<f64>| {
+            Some(rate * (1.0 + rules.headroom_percent / 100.0) <= together(&files, of, rules.imbalance)?)
         };
-        let busiest = rules.imbalance / all as f64;
-        let carries = |rate: f64, limit: f64| busiest * rate * (1.0 + rules.headroom_percent / 100.0) <= limit;
-        let is_enough = carries(iops, least(|step| step.iops)?) && carries(mb_per_s, least(|step| step.mb_per_s)?);
+        let is_enough = carries(iops, |step| step.iops)? && carries(mb_per_s, |step| step.mb_per_s)?;
         is_enough.then(|| More { added: all - now.files, size_gb, step: step.clone() })
     };
     let most = now.files.max(rules.most_files as usize);
-    // Those that are there may have enough once they are alike.
-    let least = if now.smallest.is_some() { now.files + 1 } else { now.files.max(1) };
-    let all = (least..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
+    // Those that are there may have enough once their rows are spread.
+    let all = (now.files.max(1)..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
     let all: Vec<More> = all.filter_map(tried).collect();
     let gb = |one: &More| one.added as f64 * one.size_gb;
     let least_gb = all.iter().map(gb).reduce(f64::min)?;
@@ -69,8 +73,14 @@ pub fn more(
 /// Where no size of data files has enough, further ones of their filegroup do, one answer for all of it.
 pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
     for places in databases(case.files) {
+        let is_far = is_far(grown, &places, case);
         let is_own = |one: &Advice| {
-            matches!(one.finding, Finding::Elsewhere { .. }) && one.files.iter().all(|at| places.contains(at))
+            let is_one = match one.finding {
+                Finding::Elsewhere { .. } => true,
+                Finding::Grow { used: Some(_), slow_ms: None, .. } => is_far,
+                _ => false,
+            };
+            is_one && one.files.iter().all(|at| places.contains(at))
         };
         let Some(first) = grown.iter().position(is_own) else { continue };
         let is_larger = |one: &Advice| {
@@ -83,6 +93,9 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
         let all = files(&|one| is_own(one) || is_larger(one));
         let answers = added(&all, &places, case);
         let is_all = answers.is_some();
+        if is_far && !is_all {
+            continue;
+        }
         // Where no number of files has enough that is one answer for all of them, too.
         let answers = answers.unwrap_or_else(|| vec![Advice { files: files(&is_own), ..grown[first].clone() }]);
         let before = grown[..first].iter().filter(|one| !(is_all && is_larger(one))).count();
@@ -91,28 +104,58 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
     }
 }
 
+/// Whether larger files take far more space than further ones, or than those that are there once they are alike: by more than a tenth of the
+/// instance's, for which rows are moved.
+fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
+    let own = grown.iter().filter(|one| one.files.iter().all(|at| places.contains(at)));
+    let mut larger_gb = 0.0;
+    let mut files = Vec::new();
+    for one in own {
+        match one.finding {
+            Finding::Grow { size_gb, slow_ms: None, used: Some(_), .. } => {
+                larger_gb += one.files.iter().map(|at| size_gb - case.files[*at].size_gb).sum::<f64>();
+                files.extend(&one.files);
+            }
+            _ => return false,
+        }
+    }
+    let Some(answers) = added(&files, places, case).filter(|_| !files.is_empty()) else { return false };
+    let gb = |one: &Advice| match one.finding {
+        Finding::Grow { size_gb, .. } => one.files.iter().map(|at| size_gb - case.files[*at].size_gb).sum(),
+        Finding::Add { added, size_gb, .. } => added as f64 * size_gb,
+        _ => 0.0,
+    };
+    let other_gb: f64 = answers.iter().map(gb).sum();
+    let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
+    larger_gb - other_gb > (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb)
+}
+
 /// What is to be added to data files of which these stand at a limit. Smaller ones grow to the size of what is added where that takes less
 /// space, as fewer carry it then.
 fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
     // One that does far more than its limits has others, and goes on with what it does.
     let places: Vec<usize> = places.iter().copied().filter(|at| case.percent(*at) < ABOVE_PERCENT).collect();
+    // What nobody saw may be anything.
+    if !DatabaseFile::have_rates_alike(&places.iter().map(|at| &case.files[*at]).collect::<Vec<_>>()) {
+        return None;
+    }
     let first = *at_limit.first()?;
     let (used_percent, of_limit) = used(&case.files[first], &case.limits.files[first])?;
     let own = || places.iter().map(|at| &case.files[*at]);
     let sum = |of: fn(&DatabaseFile) -> f64| own().map(of).sum::<f64>();
     let rates = [sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0))];
     let content_gb = sum(|file| file.used_gb.map_or(file.size_gb, |used| used * (1.0 + ROOM_PART)));
-    let steps = places.iter().filter_map(|at| case.limits.files[*at].step.as_ref());
-    let smallest = steps.min_by(|a, b| a.blob_gb.total_cmp(&b.blob_gb))?;
+    let kept = places.iter().map(|at| Some((case.files[*at].size_gb, case.limits.files[*at].step.clone()?)));
+    let kept = kept.collect::<Option<Vec<(f64, Step)>>>()?;
     let rules = Rules::default();
     let largest_gb = own().map(|file| file.size_gb).fold(0.0, f64::max);
-    let with = |smallest: Option<&Step>| {
-        let now = Now { files: places.len(), largest_gb, smallest };
+    let with = |kept: &[(f64, Step)]| {
+        let now = Now { files: places.len(), largest_gb, kept };
         more(rates, content_gb, now, (case.storage, &rules))
     };
     // With the smaller ones as they are, or as large as what is added: whatever takes less space.
-    let as_they_are = with(Some(smallest)).map(|more| (more, Vec::new()));
-    let all_alike = with(None).map(|more| {
+    let as_they_are = with(&kept).map(|more| (more, Vec::new()));
+    let all_alike = with(&[]).map(|more| {
         let is_smaller = |at: &&usize| whole_gb(case.files[**at].size_gb) < more.size_gb;
         let smaller: Vec<usize> = places.iter().filter(is_smaller).copied().collect();
         (more, smaller)
@@ -124,20 +167,21 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let both = as_they_are.into_iter().chain(all_alike);
     let (more, smaller) = both.min_by(|a, b| taken_gb(a).total_cmp(&taken_gb(b)))?;
     let all = places.len() + more.added;
-    let smallest = if smaller.is_empty() { smallest } else { &more.step };
-    let least = |of: fn(&Step) -> Option<f64>| Some(of(&more.step)?.min(of(smallest)?));
-    let step = Step { iops: least(|step| step.iops), mb_per_s: least(|step| step.mb_per_s), ..more.step.clone() };
+    let kept = if smaller.is_empty() { kept.as_slice() } else { &[] };
+    let new = std::iter::repeat_n((more.size_gb, more.step.clone()), all - kept.len());
+    let files: Vec<(f64, Step)> = kept.iter().cloned().chain(new).collect();
+    let of = |limit: fn(&Step) -> Option<f64>| together(&files, limit, if all > 1 { rules.imbalance } else { 1.0 });
+    let step = Step { iops: of(|step| step.iops), mb_per_s: of(|step| step.mb_per_s), ..more.step.clone() };
     let own: Vec<&DatabaseFile> = own().collect();
-    let step = gain::all_of(&step, all, rules.imbalance);
     let brings = gain::brings_all(&own, of_limit, &step, case.unthrottled_ms(), most_times(first, case));
     let More { added, size_gb, step } = more;
     let grow = Finding::Grow { used: None, slow_ms: None, size_gb, step: step.clone(), fits: true, brings: None };
     let mut answers: Vec<Advice> = Some(smaller)
         .filter(|all| !all.is_empty())
-        .and_then(|all| of("file-at-limit", all, grow))
+        .and_then(|all| advice::of("file-at-limit", all, grow))
         .into_iter()
         .collect();
     let add = Finding::Add { used_percent, of: of_limit, added, all, size_gb, step, brings, fits: true };
-    answers.extend(of("more-files", at_limit.to_vec(), add));
+    answers.extend(advice::of("more-files", at_limit.to_vec(), add));
     Some(answers)
 }

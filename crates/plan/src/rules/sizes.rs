@@ -1,7 +1,7 @@
 //! Sizes and numbers of the data files of a database, and gigabytes that bring nothing.
 
-use super::case::{Case, used};
-use crate::advice::{AT_LIMIT_PERCENT, Advice, Finding, of};
+use super::case::{Case, used, used_of};
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
 use crate::judgement;
 use crate::layout::ROOM_PART;
@@ -47,8 +47,9 @@ pub fn equal(case: &Case<'_>, places: &[usize]) -> Option<Advice> {
     differ.then(|| of("equal-files", places.to_vec(), Finding::Equal { smallest_gb, largest_gb, more_gb }))?
 }
 
-/// Fewer files that have as many operations together as these in as much space, both once those at a limit are enlarged, and carry what these
-/// do: so nothing else is said of them then.
+/// Fewer files that have as many operations together as these in as much space, both once those at a limit are enlarged, and of which none comes
+/// nearer to a limit than the busiest of these does then: so nothing else is said of them then. Files with other limits, or larger ones that have
+/// no room, are compared with none.
 pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advice> {
     let sum = |of: fn(&DatabaseFile) -> f64| places.iter().map(|at| of(&case.files[*at])).sum::<f64>();
     let (iops_seen, rate_seen) = (sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0)));
@@ -59,12 +60,21 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
     let now = |of: fn(&Step) -> Option<f64>| places.iter().map(|at| of(step_of(at)?)).sum::<Option<f64>>();
     let are_grown = judgement::sizes(grown).any(|(at, _)| places.contains(&at));
     let (iops_now, mb_per_s_now) = (now(|step| step.iops)?, now(|step| step.mb_per_s)?);
+    let has_no_room = |one: &Advice| {
+        let is_own = one.files.iter().any(|at| places.contains(at));
+        is_own && matches!(one.finding, Finding::Grow { fits: false, .. } | Finding::Add { .. })
+    };
+    if places.iter().any(|at| case.percent(*at) >= ABOVE_PERCENT) || grown.iter().any(has_no_room) {
+        return None;
+    }
+    let percent = |at: &usize| used_of(&case.files[*at], step_of(at)?).map(|(percent, _)| percent);
+    let busiest = places.iter().filter_map(percent).fold(0.0, f64::max);
     let with = |count: usize| {
         let (size_gb, files) = (all_gb / count as f64, count as f64);
         let step = case.storage.step(size_gb)?;
         let (iops, mb_per_s) = (files * step.iops?, files * step.mb_per_s?);
-        let carries = |seen: f64, limit: f64| 100.0 * seen < AT_LIMIT_PERCENT * limit;
-        let is_enough = iops >= iops_now && carries(iops_seen, iops) && carries(rate_seen, mb_per_s);
+        let percent = (100.0 * iops_seen / iops).max(100.0 * rate_seen / mb_per_s);
+        let is_enough = iops >= iops_now && percent < AT_LIMIT_PERCENT && percent <= busiest;
         is_enough.then_some(Finding::Fewer { files: count, size_gb, iops, iops_now, mb_per_s, mb_per_s_now, are_grown })
     };
     // The fewest that do.

@@ -84,8 +84,10 @@ pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wante
     let mut taken = now;
     let mut fit = Fit { files_gb, blobs_gb, fits: Vec::new(), first: Vec::new() };
     for one in wanted {
-        let (gb, blobs_gb) = add(taken, more_gb(one));
-        let has_room = gb <= most_gb && blobs_gb <= most_blobs_gb;
+        let more = more_gb(one);
+        let (gb, blobs_gb) = add(taken, more);
+        // What takes nothing has room wherever it is.
+        let has_room = more == (0.0, 0.0) || (gb <= most_gb && blobs_gb <= most_blobs_gb);
         if has_room {
             taken = (gb, blobs_gb);
             fit.first.extend(&one.files);

@@ -76,7 +76,13 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         Finding::Add { used_percent, of, .. } => more_files(&stands(*used_percent, *of), &one.finding),
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
-            let nor = if is_data { ", nor have 8 data files, and more of them are not advised" } else { "" };
+            let nor = match is_data {
+                true if has_unknown_siblings(&one.files, files) => {
+                    " (whether more data files have is open, as rates of others of the filegroup are not known)"
+                }
+                true => ", nor have 8 data files, and more of them are not advised",
+                false => "",
+            };
             format!(
                 "{}, and no size is known to have enough{nor}: Business Critical, or a machine with disks of its own, has other limits.",
                 stands(*used_percent, *of)
@@ -114,6 +120,15 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         Finding::Slow { ms } => slow(&named(), one.files.len(), *ms) + ".",
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
+}
+
+/// Whether rates of a data file that has rows of the same tables are not known.
+fn has_unknown_siblings(places: &[usize], files: &[DatabaseFile]) -> bool {
+    let is_beside = |one: &DatabaseFile, other: &DatabaseFile| {
+        other.kind == FileKind::Data && one.is_beside(other) && one.filegroup == other.filegroup
+    };
+    let beside = |at: &usize| files.iter().filter(|other| is_beside(&files[*at], other)).collect::<Vec<_>>();
+    !places.iter().all(|at| DatabaseFile::have_rates_alike(&beside(at)))
 }
 
 /// How much of its limits the first of these files uses, and how often it stood at one.
@@ -262,8 +277,8 @@ fn more_files(stands: &str, found: &Finding) -> String {
     let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
     if *added == 0 {
         return format!(
-            "{stands}. Spread over all {all} of the filegroup, each of {gb} with {has}, the rows are carried as seen with 25 % to spare (indexes are \
-             rebuilt for that){brings}.{room}"
+            "{stands}. Spread over all {all} of the filegroup by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
+             that){brings}.{room}"
         );
     }
     format!(
@@ -370,6 +385,19 @@ fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&s
                 ),
             };
             format!("Sessions wait for the log, in {percent} of their waits{}: {next}.", takes("a write"))
+        }
+        "waits-for-memory" => {
+            let how = match slowest_ms {
+                Some(ms) => format!("a read or write takes {} at most, which is normal", quantity(ms, "ms")),
+                None => {
+                    "no data file is known to stand at a limit, and read_ms in the list would say how long reads take"
+                        .to_owned()
+                }
+            };
+            format!(
+                "Sessions wait for pages of data files, in {percent} of their waits, and {how}: more memory, which more vCores bring, and fewer pages \
+                 to read, as by an index, help more than a larger file."
+            )
         }
         _ => format!(
             "Sessions wait for pages of data files, in {percent} of their waits{}. What holds them back: {named}.",

@@ -13,6 +13,9 @@ pub fn nothing_to_gain(plan: &Plan<'_>) -> Option<String> {
     let (files, limits) = (plan.files, plan.limits);
     let busiest = files.iter().zip(&limits.files).filter_map(|(file, of)| Some((file, used(file, of)?)));
     let (file, (percent, of)) = busiest.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    if percent <= 0.0 {
+        return Some("No file did anything in what was seen.".to_owned());
+    }
     let nearest = format!("with {} of its {}", quantity(percent, "%"), of.name());
     let doubts = doubts(plan);
     Some(if doubts.is_empty() {
