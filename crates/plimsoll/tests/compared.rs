@@ -197,3 +197,23 @@ fn a_campaign_has_the_base_that_is_wanted() {
     report(&["--base", "sqlite:./none.db"]).failed(2, &["--base"]);
     report(&["--base", ""]).failed(2, &["--base"]);
 }
+
+/// A page of runs that measured the same begins with which is better, and one of others does not.
+#[test]
+fn a_report_of_two_settings_begins_with_which_is_better() {
+    let scene = Scene::new();
+    let mut faster = run(1, "read-scan", &[500.0, 505.0, 495.0]);
+    faster.environment.insert("cache_size".to_owned(), "-65536 (set by the URL)".to_owned());
+    let mut slower = run(0, "read-scan", &[400.0, 404.0, 396.0]);
+    slower.environment.insert("cache_size".to_owned(), "-2000".to_owned());
+    keep(&scene, &[slower, faster, run(2, "write-chunk", &[40.0, 41.0])]);
+    let report = |ids: &[&str]| scene.say(&[&["report"], ids, &["--markdown", "-"]].concat()).out;
+    let both = report(&["01a200000000", "01a200000001"]);
+    let place = |text: &str| both.find(text).unwrap_or_else(|| panic!("{text}: {both}"));
+    assert!(place("B is better: the read rate of B is 1.25 times that of A") < place("2 runs"), "{both}");
+    assert!(
+        both.contains("Changed from A to B: cache size -2000 → -65536") || both.contains("cache_size -2000 → -65536"),
+        "{both}"
+    );
+    assert!(!report(&["01a200000000", "01a200000002"]).contains("is better"));
+}

@@ -27,6 +27,15 @@ pub fn report(records: &[RunRecord], refusal: build::Refusal, options: &Options)
     page(&build::report(records, refusal), &count(records.len(), "run"), options)
 }
 
+/// The same with what is better and why first, where the runs are held against the first of them.
+pub fn report_compared(
+    records: &[RunRecord],
+    (refusal, compared): (build::Refusal, &[build::Compared<'_>]),
+    options: &Options,
+) -> String {
+    page(&build::report_compared(records, refusal, compared), &count(records.len(), "run"), options)
+}
+
 /// A page about any reports: it needs nothing else, and can't fetch or run anything.
 pub fn page(reports: &[Report], about: &str, options: &Options) -> String {
     page_read_as(reports, about, &build::HOW_TO_READ, options)

@@ -11,6 +11,11 @@ pub fn report(records: &[RunRecord], refusal: build::Refusal) -> String {
     documents(&build::report(records, refusal))
 }
 
+/// The same with what is better and why first, where the runs are held against the first of them.
+pub fn report_compared(records: &[RunRecord], (refusal, compared): (build::Refusal, &[build::Compared<'_>])) -> String {
+    documents(&build::report_compared(records, refusal, compared))
+}
+
 /// Any report as a document.
 pub fn document(report: &Report) -> String {
     documents(std::slice::from_ref(report))

@@ -129,6 +129,7 @@ impl DigestSampler {
         sampler.rows()?;
         sampler.texts(&[])?;
         sampler.sessions()?;
+        sampler.holders()?;
         // It is one of them.
         sampler.find_own()?;
         sampler.own.clear();

@@ -62,6 +62,22 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     Ok(if worse && options.fail_on == Some(FailOn::Worse) { exit::NEGATIVE } else { exit::DONE })
 }
 
+/// The margin that nobody has to ask for.
+const MARGIN: f64 = 0.05;
+
+/// Runs held against the first of them, for a page: none where a ratio of some two would mean nothing.
+pub fn against_first(records: &[RunRecord]) -> Vec<Compared<'_>> {
+    let Some((base, others)) = records.split_first() else { return Vec::new() };
+    let mut pairs: Vec<Pair<'_>> = others.iter().map(|other| Pair::of(base, other, MARGIN)).collect();
+    let means_nothing =
+        |pair: &Pair<'_>| pair.refusals().is_some() || pair.rows.is_empty() || pair.base.run_id == pair.other.run_id;
+    if pairs.iter().any(means_nothing) {
+        return Vec::new();
+    }
+    judge_together(&mut pairs);
+    pairs.iter().map(Pair::for_people).collect()
+}
+
 /// Adjusts the p-values of all comparisons for each other, and tells how many there are.
 fn judge_together(pairs: &mut [Pair<'_>]) -> usize {
     let rows = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.p_value);

@@ -12,6 +12,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
+use super::compare::against_first;
 use super::compare::conditions::refusal;
 use super::multiples;
 use super::runs::stored;
@@ -29,11 +30,13 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
         put_first(&mut records, base)?;
     }
     multiples::apply(&options.multiples, store.as_ref(), &mut records)?;
+    let compared = if options.campaign.is_empty() { against_first(&records) } else { Vec::new() };
     if let Some(path) = &options.html {
-        write(path, &page(&records, &options.title), printer)?;
+        let page = html::report_compared(&records, (refusal, &compared), &made_now(&options.title));
+        write(path, &page, printer)?;
     }
     if let Some(path) = &options.markdown {
-        write(path, &markdown::report(&records, refusal), printer)?;
+        write(path, &markdown::report_compared(&records, (refusal, &compared)), printer)?;
     }
     if let Some(path) = &options.csv {
         write(path, &csv::table(&records, &options.rows).unwrap_or_default(), printer)?;

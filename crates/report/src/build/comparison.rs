@@ -123,9 +123,10 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     );
     part.say(Tone::Plain, changed(one, b));
     part.say(Tone::Plain, slowest(one, b));
-    for (why, figures) in grouped(one.figures.iter().filter_map(|figure| Some((figure.why.as_deref()?, figure)))) {
+    let known = || one.figures.iter().filter(|figure| is_known(figure));
+    for (why, figures) in grouped(known().filter_map(|figure| Some((figure.why.as_deref()?, figure)))) {
         let names: Vec<String> = figures.iter().map(|figure| title(&figure.metric)).collect();
-        let of = if figures.len() == one.figures.len() { String::new() } else { format!("{}: ", names.join(", ")) };
+        let of = if figures.len() == known().count() { String::new() } else { format!("{}: ", names.join(", ")) };
         part.say(Tone::Evidence, format!("{of}{why}"));
     }
     for (letter, notes) in ["A", b].into_iter().zip(&one.notes) {
@@ -148,6 +149,11 @@ fn names(one: &Compared<'_>, b: &str) -> String {
 
 fn times(ratio: f64) -> Option<String> {
     format::number(ratio).filter(|_| ratio.is_finite())
+}
+
+/// Whether a run has the figure.
+fn is_known(one: &Comparison) -> bool {
+    one.figures.iter().any(Option::is_some)
 }
 
 /// An interval whose ends are so many times apart says nothing.
@@ -205,7 +211,12 @@ fn changed(one: &Compared<'_>, b: &str) -> String {
     if one.differences.is_empty() {
         return format!("No setting that the runs know differs between A and {b}.");
     }
-    let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "unknown".to_owned(), plain);
+    // Where a value comes from stands among the details.
+    let short = |value: &str| match plain(value).split_once(" (") {
+        Some((begin, _)) if !begin.is_empty() => begin.to_owned(),
+        _ => plain(value),
+    };
+    let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "unknown".to_owned(), short);
     let said = one.differences.iter().take(MOST_DIFFERENCES);
     let said = said.map(|one| format!("{} {} → {}", plain(&one.what), shown(&one.values[0]), shown(&one.values[1])));
     let said: Vec<String> = said.collect();
@@ -240,7 +251,7 @@ fn table(one: &Compared<'_>, b: &str) -> Option<Table> {
     let share = one.figures.first().map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |first| first.confidence);
     let heading = number(format!("{b} / A, {} interval", confidence(share)), "").page("STATISTICS.md");
     Table::of(
-        &one.figures,
+        one.figures.iter().filter(|figure| is_known(figure)),
         &[
             (text("Figure"), &|figure| title(&figure.metric).into()),
             (number("A", ""), &|figure| alone(one.baseline, &figure.figures[0])),

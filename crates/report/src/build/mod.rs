@@ -43,7 +43,7 @@ mod words;
 pub use comparison::{Compared, Comparison, Differs, comparison};
 pub use grid::simulated;
 pub use list::{RunSummary, list};
-pub use overview::{HOW_TO_READ, Refusal, report, side_by_side};
+pub use overview::{HOW_TO_READ, Refusal, report, report_compared, side_by_side};
 pub use rows::ROWS;
 pub use run::{in_a_line, run, with_warnings};
 pub use words::{bound, bound_by, ended, limit_in_a_cell};

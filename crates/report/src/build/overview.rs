@@ -3,6 +3,7 @@
 use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use super::campaign::{Campaign, campaign};
+use super::comparison::{Compared, comparison};
 use super::families::{self, Family, labels, names};
 use super::levels::{Level, levels};
 use super::run::{in_a_line, run, warnings};
@@ -36,12 +37,21 @@ pub type Refusal = fn(&RunRecord, &RunRecord) -> Option<String>;
 
 /// The reports of a document about these runs, in the order given: one of all where there are several, then one of each.
 pub fn report(records: &[RunRecord], refusal: Refusal) -> Vec<Report> {
+    report_compared(records, refusal, &[])
+}
+
+/// The same, with what is better and why before all else, where the runs are held against the first.
+pub fn report_compared(records: &[RunRecord], refusal: Refusal, compared: &[Compared<'_>]) -> Vec<Report> {
     let runs = records.iter().enumerate().map(|(at, record)| Report { id: anchor(at), ..run(record) });
     if records.len() == 1 {
         return runs.collect();
     }
     let told = |(one, record): (Report, &RunRecord)| Report { line: Some(in_a_line(record)), ..without_charts(one) };
-    std::iter::once(overview(records, refusal)).chain(runs.zip(records).map(told)).collect()
+    let mut together = overview(records, refusal);
+    together.line = (!compared.is_empty()).then(|| "the figures of all, beside each other".to_owned());
+    // What a terminal's user types for more is on the page.
+    let answers = comparison(compared).into_iter().map(|one| Report { more: None, ..one });
+    answers.chain([together]).chain(runs.zip(records).map(told)).collect()
 }
 
 /// A run among others, with the tables of its details: charts of all that was sampled of many runs make a page that nobody opens.

@@ -82,9 +82,10 @@ pub(super) fn begun(row: &[Option<String>], clock_us: i64) -> Option<(i64, Begun
 }
 
 /// A statement as its client wrote it, without values. Here a text may stand in double quotes, too, and a comment behind `#`: nothing is left
-/// from the first of these on, as `ANSI_QUOTES` decides whether it is a name.
+/// from the first of these on, as `ANSI_QUOTES` decides whether it is a name. Nor is it from the first letter beyond ASCII on: the text is in
+/// the client's character set, in some of which a backtick or a quote is half a letter.
 fn as_written(sql: &str) -> String {
-    match sql.find(['"', '#']) {
+    match sql.find(|c: char| !c.is_ascii() || matches!(c, '"' | '#')) {
         Some(at) => format!("{} ?", without_values(&sql[..at]).trim_end()),
         None => without_values(sql),
     }
@@ -135,6 +136,7 @@ mod tests {
         for (sql, shown) in [
             ("UPDATE u SET p = \"a secret\" WHERE n = 'b'", "UPDATE u SET p = ?"),
             ("SELECT 1 # a secret\n, 2", "SELECT ? ?"),
+            ("SELECT 1 AS あ`, 'a secret' AS あ`", "SELECT ? AS ?"),
             ("SELECT 'a # b', `c` FROM t", "SELECT ? ?"),
             ("SELECT 'it\\'s a secret', 2", "SELECT ?"),
             ("SELECT `c` FROM t WHERE n = 'b'", "SELECT `c` FROM t WHERE n = ?"),

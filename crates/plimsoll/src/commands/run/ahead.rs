@@ -15,6 +15,9 @@ const MOST_LOOKED_AT: u32 = 5;
 /// From here on it is said that there is a short form, in seconds.
 const LONG_S: f64 = 300.0;
 
+/// Less is not said.
+const SHORTEST_S: f64 = 1.0;
+
 /// A test on a target.
 pub(super) struct Asked<'a> {
     pub test: &'a Chosen,
@@ -58,8 +61,9 @@ pub(super) fn said(all: &[Asked<'_>], settle: Duration, store: &RunStore) -> Str
 impl Time {
     fn words(&self, shorter: &str) -> String {
         let seconds = format_seconds(self.seconds);
-        match (self.seconds > 0.0, self.is_open, self.loads) {
-            (false, ..) => format!("how long is known after the first{shorter}"),
+        match (self.seconds >= SHORTEST_S, self.is_open, self.loads) {
+            (false, true, _) => format!("how long is known after the first{shorter}"),
+            (false, false, _) => "a moment".to_owned(),
             (true, true, _) => format!("{seconds} or more{shorter}"),
             (true, false, loads) => {
                 let loads = if loads { " and the time to load data" } else { ", as earlier runs took" };
@@ -106,6 +110,7 @@ mod tests {
     fn a_time_is_said_as_well_as_it_is_known() {
         let said = |seconds, loads, is_open| Time { seconds, loads, is_open }.words("; --short takes less");
         assert_eq!(said(0.0, false, true), "how long is known after the first; --short takes less");
+        assert_eq!(said(0.2, false, false), "a moment");
         assert_eq!(said(180.0, true, false), "about 3 min 00 s and the time to load data");
         assert_eq!(said(600.0, false, false), "about 10 min 00 s, as earlier runs took; --short takes less");
         assert_eq!(said(600.0, true, true), "10 min 00 s or more; --short takes less");
