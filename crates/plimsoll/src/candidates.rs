@@ -57,9 +57,14 @@ pub fn hardware() -> ArgValueCompleter {
 /// Those that go on as what is typed begins.
 fn of(current: &OsStr, all: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
     let begun = current.to_string_lossy();
-    // What stands in a store may be anybody's, and the shell writes it to the terminal.
-    let all = all.filter(|(value, _)| value.starts_with(&*begun) && shown(value) == *value);
+    // What stands in a store may be anybody's, and a shell puts it into the line as it is: what it would expand or run is not offered.
+    let all = all.filter(|(value, _)| value.starts_with(&*begun) && value.chars().all(is_literal));
     all.map(|(value, about)| CompletionCandidate::new(value).help(Some(shown(&about).into()))).collect()
+}
+
+/// Whether every shell takes the letter for itself, wherever it stands.
+fn is_literal(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-' | '/' | ':' | '@' | '+')
 }
 
 fn named() -> impl Iterator<Item = (String, String)> {
@@ -68,6 +73,10 @@ fn named() -> impl Iterator<Item = (String, String)> {
 
 fn stored() -> Vec<(String, String)> {
     let store = Settings::of(None).ok().and_then(|settings| RunStore::open_to_read(&settings.store).ok());
+    // Who types waits for nobody.
+    if let Some(store) = &store {
+        store.hurry();
+    }
     let filter = Filter { limit: Some(MOST_RUNS), ..Filter::default() };
     let runs = store.and_then(|store| store.summaries(&filter).ok()).unwrap_or_default();
     let mut all: Vec<(String, String)> = Vec::new();

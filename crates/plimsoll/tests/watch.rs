@@ -229,6 +229,41 @@ fn the_first_watch_keeps_slots_again_once_a_second_has_ended() {
     assert!(slots.windows(2).all(|pair| pair[0].1 == pair[1].0), "each begins where the one before ended: {slots:?}");
 }
 
+/// Whoever stands by and ends right after the one that kept slots has nothing told that is not in the store.
+#[test]
+fn who_stands_by_saves_what_it_told_at_its_end() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let words = ["watch", &url, "--every", "2s"];
+    let (first, mut of_first, _) = begun(&scene, &words);
+    let (second, of_second, _) = begun(&scene, &words);
+    load(&server, 7);
+    of_first.read_line(&mut String::new()).unwrap();
+    assert_eq!(interrupted(second, of_second).0, 130);
+    load(&server, 5);
+    of_first.read_line(&mut String::new()).unwrap();
+    let (code, _, err) = interrupted(first, of_first);
+    assert!(code == 130 && !err.contains("not in the store"), "{err}");
+    assert_eq!(inserted(&scene), (12, 36));
+}
+
+/// A store that can't take slots until the end, or is not there any more: that is the last word, and the exit code.
+#[test]
+fn what_is_not_saved_at_the_end_is_said() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let watch = || scene.spawn(&["watch", &url, "--every", "1s", "--for", "4s"]);
+    let end = |child: Child| common::said(&child.wait_with_output().unwrap());
+    let mut child = watch();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    std::fs::rename(scene.store(), scene.path("elsewhere.db")).unwrap();
+    lines.read_to_string(&mut String::new()).unwrap();
+    let said = end(child);
+    assert!(said.code == 7 && said.err.contains("nothing is saved any more"), "{said:#?}");
+    assert!(said.err.contains("not in the store: ") && !said.err.contains("another process"), "{said:#?}");
+}
+
 #[test]
 fn a_store_that_fails_stops_nothing_and_leaves_no_hole() {
     let (scene, server) = (Scene::new(), server());

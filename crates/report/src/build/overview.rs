@@ -46,12 +46,35 @@ pub fn report_compared(records: &[RunRecord], refusal: Refusal, compared: &[Comp
     if records.len() == 1 {
         return runs.collect();
     }
-    let told = |(one, record): (Report, &RunRecord)| Report { line: Some(in_a_line(record)), ..without_charts(one) };
+    let in_short = records.len() > MOST_IN_FULL;
+    let told = |(one, record): (Report, &RunRecord)| {
+        let one = if in_short { without_details(one) } else { without_charts(one) };
+        Report { line: Some(in_a_line(record)), ..one }
+    };
     let mut together = overview(records, refusal);
     together.line = (!compared.is_empty()).then(|| "the figures of all, beside each other".to_owned());
     // What a terminal's user types for more is on the page.
     let answers = comparison(compared).into_iter().map(|one| Report { more: None, ..one });
     answers.chain([together]).chain(runs.zip(records).map(told)).collect()
+}
+
+/// Of more runs than these each has its answer, picture and table, and its details are in its own report.
+const MOST_IN_FULL: usize = 6;
+
+/// A run among many.
+fn without_details(mut report: Report) -> Report {
+    let before = report.parts.len();
+    report.parts.retain(|part| part.rank != Rank::Detail);
+    let mut own = Part::detail("Details");
+    let left_out = report.parts.len() < before;
+    let how = report.run_id.as_ref().filter(|_| left_out);
+    own.say(
+        Tone::Quiet,
+        how.map(|id| format!("Evidence, samples and conditions of this run: plimsoll report {id} --html FILE")),
+    );
+    report.add_all([own]);
+    report.parts.retain(|part| !part.blocks.is_empty());
+    report
 }
 
 /// A run among others, with the tables of its details: charts of all that was sampled of many runs make a page that nobody opens.

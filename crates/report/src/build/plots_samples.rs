@@ -13,7 +13,7 @@ use crate::model::{Axis, Band, Column, Gap, INK, Kind, Panel, Picture, Series, S
 const PIECES: usize = 40_000;
 
 /// A course has about as many pieces as this at most, and at least the second.
-const FINEST: usize = 200;
+const FINEST: usize = 120;
 const COARSEST: usize = 50;
 
 /// So many lines of a strip can have their names beside them.

@@ -99,7 +99,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         match collector.read(printer) {
             Ok(reading) => {
                 server = reading.seen;
-                collector.show(&reading, options, printer);
+                collector.show(&reading, options, is_last, printer);
             }
             Err(error) => collector.miss(&error, printer),
         }
@@ -113,7 +113,11 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     }
     collector.summary(options, target.display(), printer);
     drop(pulse);
-    let code = if collector.is_lost { exit::INCOMPLETE } else { exit::DONE };
+    let unsaved = collector.keeper.as_ref().and_then(Keeper::unsaved);
+    if let Some(sentence) = &unsaved {
+        printer.warning(sentence);
+    }
+    let code = if collector.is_lost || unsaved.is_some() { exit::INCOMPLETE } else { exit::DONE };
     Ok(signals::exit_code(&interrupt).unwrap_or(code))
 }
 
@@ -184,14 +188,14 @@ impl Collector<'_> {
         self.activity.close(&mut Record::of(slot, &own, self.slot_us), slot, reading.snapshot.start.clock_us, &own);
         let record = Record::of(slot, &self.sampler.own(), self.slot_us);
         self.look_up(&Sums::of_record(&record), 0, printer);
-        self.keep(record, &reading.snapshot, printer);
+        self.keep(record, &reading.snapshot, false, printer);
         Ok(reading.seen)
     }
 
-    fn keep(&mut self, record: Record, snapshot: &Snapshot, printer: &Printer) {
+    fn keep(&mut self, record: Record, snapshot: &Snapshot, is_last: bool, printer: &Printer) {
         if let Some(keeper) = &mut self.keeper {
             let own = self.sampler.own();
-            let taken_over = keeper.take_over(&mut self.known, snapshot, (&own, self.slot_us), printer);
+            let taken_over = keeper.take_over(&mut self.known, snapshot, (&own, self.slot_us), is_last, printer);
             keeper.keep(&mut self.known, taken_over.unwrap_or(record), &self.texts, printer);
         }
     }
@@ -261,7 +265,7 @@ impl Collector<'_> {
         }
     }
 
-    fn show(&mut self, reading: &Reading, options: &Watch, printer: &Printer) {
+    fn show(&mut self, reading: &Reading, options: &Watch, is_last: bool, printer: &Printer) {
         self.is_lost = false;
         self.slots += 1;
         let (slot, own) = (&reading.slot, self.sampler.own());
@@ -272,7 +276,7 @@ impl Collector<'_> {
         self.look_up(&sums, top, printer);
         self.all.add(&sums);
         // What was told is in the store, also after a kill.
-        self.keep(record, &reading.snapshot, printer);
+        self.keep(record, &reading.snapshot, is_last, printer);
         if options.json {
             printer.json(&show::json(slot, &sums, &self.texts, top));
         } else {

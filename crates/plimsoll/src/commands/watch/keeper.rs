@@ -35,6 +35,11 @@ pub struct Keeper {
     /// The last read that another process kept of the same target, and in how many slots since then it kept none, while this one leaves it to
     /// that.
     of_another: Option<(u64, u32)>,
+    /// Slots that will never be in the store, beside those that wait, and why the last ones could not be saved.
+    unsaved: usize,
+    why: String,
+    /// The store is not where it was: nothing is saved any more.
+    is_gone: bool,
     is_missing: bool,
 }
 
@@ -61,9 +66,23 @@ impl Keeper {
             lost_us: None,
             is_failing: false,
             of_another: None,
+            unsaved: 0,
+            why: String::new(),
+            is_gone: false,
             is_missing: false,
         };
         Ok((keeper, known))
+    }
+
+    /// How many slots that were shown are not in the store, and why; `None` if all are.
+    pub fn unsaved(&self) -> Option<String> {
+        let count = self.unsaved + self.waiting.len();
+        let slots = if count == 1 {
+            "1 slot that was shown is".to_owned()
+        } else {
+            format!("{count} slots that were shown are")
+        };
+        (count > 0).then(|| format!("{slots} not in the store: {}", self.why))
     }
 
     /// Texts that are kept.
@@ -90,13 +109,15 @@ impl Keeper {
         known: &mut Known,
         snapshot: &Snapshot,
         (own, slot_us): (&[Item], u64),
+        is_last: bool,
         printer: &Printer,
     ) -> Option<Record> {
         let (seen, idle) = self.of_another?;
         // A store that can't be read now is asked again at the next slot.
         let (_, mut theirs) = self.store.begin(&self.target, &self.engine).ok()?;
         let reads = theirs.reads();
-        if reads != seen || idle + 1 < IDLE_SLOTS {
+        // At its own end it waits for nobody: who still keeps slots goes on from here in turn.
+        if reads != seen || (idle + 1 < IDLE_SLOTS && !is_last) {
             self.of_another = Some((reads, if reads == seen { idle + 1 } else { 0 }));
             return None;
         }
@@ -112,10 +133,15 @@ impl Keeper {
         if self.of_another.is_some() {
             return;
         }
+        if self.is_gone {
+            self.unsaved += 1;
+            return;
+        }
         self.is_missing = false;
         self.waiting.push(record);
         if self.waiting.len() > MOST_WAITING {
             let lost = self.waiting.remove(0);
+            self.unsaved += 1;
             let (from_us, to_us) = (lost.bucket.start_us, lost.about.end_us);
             self.lost_us = Some((self.lost_us.map_or(from_us, |(from_us, _)| from_us), to_us));
         }
@@ -163,7 +189,15 @@ impl Keeper {
                 self.of_another = Some((0, 0));
                 printer.warning(&format!("{error}: this one goes on without saving, until that one ends"));
             }
+            Err(StoreError::Moved(error)) => {
+                self.is_gone = true;
+                self.unsaved += self.waiting.len();
+                self.waiting.clear();
+                printer.warning(&format!("{error}: watching goes on, and nothing is saved any more"));
+                self.why = error;
+            }
             Err(error) => {
+                self.why = error.to_string();
                 if !std::mem::replace(&mut self.is_failing, true) {
                     printer.warning(&format!(
                         "{error}; watching goes on, and what is not saved is saved with a later slot"

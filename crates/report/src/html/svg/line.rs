@@ -165,7 +165,8 @@ impl LineChart {
         html! {
             @if !path.is_empty() { path class=(line.look.class()) d=(path) {} }
             @if let Some((class, series)) = line.look.marker() {
-                @for (spot, place) in &shown {
+                // Where not every point has room for a marker it has none for a whisker.
+                @for (spot, place) in with_markers(&places).into_iter().map(|at| &shown[at]) {
                     @if let Some((low, high)) = spot.range.and_then(|(low, high)| area.y.at(low).zip(area.y.at(high))) {
                         path class={ "spread c" (line.look.parts().1) } d={
                             "M" (coordinate(place.0 - 4.0)) " " (coordinate(low)) "h8m-4 0V" (coordinate(high)) "m-4 0h8"
