@@ -126,6 +126,9 @@ fn what_is_emptied_is_said_and_what_was_killed_goes_on() {
     let (rest, _) = interrupted(child, lines);
     all.extend(rest);
     assert!(all.iter().any(|slot| slot["unknown"].as_array().is_some_and(|all| !all.is_empty())), "{all:#?}");
+    let mut texts =
+        all.iter().flat_map(|slot| slot["queries"].as_array().unwrap()).filter_map(|row| row["text"].as_str());
+    assert!(!texts.any(|text| text.contains("plimsoll watch")), "our own are left out: {all:#?}");
     let rows = scene.say(&["watch", "export", "--json"]).json();
     let kept = rows.iter().filter(|row| row["text"].as_str().is_some_and(|text| text.starts_with(INSERT)));
     assert_eq!(kept.filter_map(|row| row["executions"].as_u64()).sum::<u64>(), 22, "{rows:#?}");

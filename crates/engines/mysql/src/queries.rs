@@ -4,7 +4,7 @@
 
 mod sessions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +37,10 @@ pub(super) struct DigestSampler {
     facts: Facts,
     /// Databases and digests of statements at the last reading.
     known: BTreeMap<Item, (String, String)>,
-    own: Vec<Item>,
+    /// Statements of ours: they have the same digests again after a restart, or once somebody emptied the table.
+    own: BTreeSet<Item>,
+    /// Whether the connection is new, and the server may give them others.
+    is_new: bool,
     /// When the statements of sessions began, as it was computed when they were first seen.
     begun: BTreeMap<i64, Begun>,
     /// Statements at the last reading, and whether some had no room.
@@ -119,7 +122,8 @@ impl DigestSampler {
             connection: None,
             facts: Facts::default(),
             known: BTreeMap::new(),
-            own: Vec::new(),
+            own: BTreeSet::new(),
+            is_new: true,
             begun: BTreeMap::new(),
             found: 0,
             is_full: false,
@@ -130,9 +134,9 @@ impl DigestSampler {
         sampler.texts(&[])?;
         sampler.sessions()?;
         sampler.holders()?;
-        // It is one of them.
+        // This question is one of them.
         sampler.find_own()?;
-        sampler.own.clear();
+        sampler.is_new = true;
         Ok(sampler)
     }
 
@@ -145,6 +149,7 @@ impl DigestSampler {
             connection.set(text("times in UTC"))?;
             self.facts = Facts::find(&mut connection)?;
             self.connection = Some(connection);
+            self.is_new = true;
         }
         let errors = &self.connector.errors;
         self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
@@ -202,16 +207,17 @@ impl DigestSampler {
         Ok(rows.iter().map(|row| row_of(row)).collect())
     }
 
-    /// Looks for statements of ours, where they are not known or were emptied away.
+    /// Looks for statements of ours over a new connection.
     fn find_own(&mut self) -> Result<()> {
-        if !self.own.is_empty() && self.own.iter().all(|item| self.known.contains_key(item)) {
+        if !self.is_new {
             return Ok(());
         }
         let rows = self.ask(text("own statements"))?;
         let of = |row: &Vec<Option<String>>| {
             item_of(text_of(row, 0).unwrap_or_default(), text_of(row, 1).unwrap_or_default())
         };
-        self.own = rows.iter().map(of).collect();
+        self.own.extend(rows.iter().map(of));
+        self.is_new = false;
         Ok(())
     }
 
@@ -251,7 +257,7 @@ impl QuerySampler for DigestSampler {
     }
 
     fn own(&self) -> Vec<Item> {
-        self.own.clone()
+        self.own.iter().copied().collect()
     }
 
     fn warnings(&self) -> Vec<String> {
