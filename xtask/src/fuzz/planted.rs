@@ -75,7 +75,7 @@ const FAULTS: &[Fault] = &[
         "u32::try_from(scale).unwrap_or(0)",
     ),
     // Sums that overflow on the faces.
-    fault("records", "crates/report/src/build/requests.rs", "*sum = sum.saturating_add(*count)", "*sum += *count"),
+    fault("records", "crates/report/src/build/kinds.rs", "*sum = sum.saturating_add(*count)", "*sum += *count"),
     fault(
         "records",
         "crates/report/src/build/plots_requests.rs",
