@@ -212,3 +212,81 @@ fn what_is_missing_has_its_exit_code_and_a_next_step() {
         .unwrap();
     scene.say(&["watch", &server.socket_url("test")]).failed(3, &["setup_consumers", "statements_digest"]);
 }
+
+/// A slot in which one statement runs and nothing ends has no executions, and that is known.
+#[test]
+fn a_statement_alone_is_counted_when_it_ends() {
+    let (scene, server) = (Scene::new(), server());
+    server.sql("SET GLOBAL autocommit = 0").unwrap();
+    let url = server.socket_url("test");
+    let (child, mut lines) = begun(&scene, &["watch", &url, "--every", "1s", "--json"]);
+    let (mut sleeper, input) = client(&server, "SELECT SLEEP(3.5)");
+    let mut all = slots(&mut lines, 2);
+    // Nothing of what we read is held until the end.
+    server.sql("SET lock_wait_timeout = 1; TRUNCATE TABLE performance_schema.events_waits_history").unwrap();
+    all.extend(slots(&mut lines, 3));
+    drop(input);
+    sleeper.wait().unwrap();
+    all.extend(slots(&mut lines, 2));
+    let (rest, _) = interrupted(child, lines);
+    all.extend(rest);
+    let shown = scene.say(&["watch", "show", "--json", "--top", "100"]).json();
+    let rows = shown[0]["rows"].as_array().unwrap();
+    let sleep = "SELECT `SLEEP`";
+    let of = |row: &&Value| row["text"].as_str().is_some_and(|text| text.replace(' ', "").starts_with("SELECT`SLEEP`"));
+    let kept: Vec<&Value> = rows.iter().filter(of).collect();
+    assert_eq!(kept.iter().filter_map(|row| row["executions"].as_u64()).sum::<u64>(), 1, "{sleep}: {shown:#?}");
+    let us = |name: &str| kept.iter().filter_map(|row| row[name].as_u64()).sum::<u64>();
+    assert!(us("elapsed_us") >= 3_500_000 && us("ended_unseen_us") == 0, "{kept:#?}");
+    let whole = scene.say(&["watch", "show", "--by", "instance", "--json"]).json();
+    assert!(whole[0]["rows"][0]["executions"].as_u64() >= Some(1), "{whole:#?}");
+}
+
+/// What may change at the server at any time is looked at again and again.
+#[test]
+fn statements_that_are_not_counted_are_not_known() {
+    let (scene, server) = (Scene::new(), server());
+    let consumer = |state: &str| {
+        let name = "NAME = 'statements_digest'";
+        server.sql(&format!("UPDATE performance_schema.setup_consumers SET ENABLED = '{state}' WHERE {name}")).unwrap();
+    };
+    server.sql("UPDATE performance_schema.setup_actors SET ENABLED = 'NO'").unwrap();
+    let url = server.socket_url("test");
+    let (child, mut lines) = begun(&scene, &["watch", &url, "--every", "1s", "--json"]);
+    slots(&mut lines, 1);
+    consumer("NO");
+    load(&server, 20);
+    let off = slots(&mut lines, 2).pop().unwrap();
+    assert!(off["status"].as_str().unwrap().contains("partial"), "{off:#}");
+    assert!(off["coverage_percent"].is_null(), "{off:#}");
+    consumer("YES");
+    let on = slots(&mut lines, 3).pop().unwrap();
+    assert!(!on["status"].as_str().unwrap().contains("partial"), "{on:#}");
+    let (_, err) = interrupted(child, lines);
+    assert!(err.contains("for a part of the time statements were not counted"), "{err}");
+    assert!(err.contains("performance_schema.setup_actors leaves them out"), "{err}");
+}
+
+#[test]
+fn a_user_who_may_not_see_row_locks_is_told_so() {
+    let (scene, server) = (Scene::new(), server());
+    server
+        .sql("CREATE USER reader@localhost; GRANT SELECT ON performance_schema.* TO reader@localhost; GRANT SELECT ON test.* TO reader@localhost")
+        .unwrap();
+    let url = server.socket_url("test").replace("plimsoll@", "reader@");
+    let (child, mut lines) = begun(&scene, &["watch", &url, "--every", "1s", "--json"]);
+    let (mut holder, mut holding) = client(&server, "BEGIN; UPDATE single SET n = n + 1 WHERE k = 1");
+    let is_free = "SELECT k FROM single WHERE k = 1 FOR UPDATE SKIP LOCKED";
+    common::wait_until(|| server.sql(is_free).unwrap().trim().is_empty());
+    let (mut waiter, waiting) = client(&server, "UPDATE single SET n = n + 2 WHERE k = 1");
+    let all = slots(&mut lines, 3);
+    holding.write_all(b"COMMIT;\n").unwrap();
+    drop((holding, waiting));
+    holder.wait().unwrap();
+    waiter.wait().unwrap();
+    let (_, err) = interrupted(child, lines);
+    assert!(err.contains("GRANT PROCESS ON *.*"), "{err}");
+    let waits = all.iter().filter_map(|slot| slot.get("sessions")).flat_map(|one| one["waits"].as_array().unwrap());
+    let waits: Vec<&Value> = waits.collect();
+    assert!(waits.iter().any(|wait| wait["wait"] == "CPU or a row lock"), "{waits:#?}");
+}

@@ -23,6 +23,9 @@ pub struct Known {
     pub(crate) latest_us: i64,
     pub(crate) account: Account,
     rows: HashMap<RowId, Seen>,
+    /// Whether whoever kept it last has ended.
+    #[serde(default)]
+    is_left: bool,
     /// What changed since somebody last kept it.
     #[serde(skip)]
     unkept: Unkept,
@@ -42,6 +45,8 @@ pub struct Head {
     epoch: u64,
     latest_us: i64,
     account: Account,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_left: bool,
 }
 
 /// A row as it is kept, apart from the others.
@@ -171,8 +176,8 @@ impl Known {
         };
         let mut rows: Vec<_> = self.unkept.rows.iter().map(|row| (*row, kept(row))).collect();
         rows.sort_by_key(|(row, _)| *row);
-        let head =
-            Head { last: self.last.clone(), epoch: self.epoch, latest_us: self.latest_us, account: self.account };
+        let &Self { epoch, latest_us, account, is_left, .. } = self;
+        let head = Head { last: self.last.clone(), epoch, latest_us, account, is_left };
         Changes { head, is_anew: self.unkept.is_anew, rows }
     }
 
@@ -183,14 +188,24 @@ impl Known {
 
     /// What was kept.
     pub fn of_kept(head: Head, rows: impl IntoIterator<Item = (RowId, KeptRow)>) -> Self {
-        let Head { last, epoch, latest_us, account } = head;
+        let Head { last, epoch, latest_us, account, is_left } = head;
         let sight = last.as_ref().map(|last| last.sight);
         let seen = |(id, row): (RowId, KeptRow)| {
             let KeptRow { sight: own, created_us, values, longest_us, is_gone } = row;
             Some((id, Seen { sight: own.or(sight)?, created_us, values, longest_us, is_gone }))
         };
         let rows = rows.into_iter().filter_map(seen).collect();
-        Self { last, epoch, latest_us, account, rows, unkept: Unkept::default() }
+        Self { last, epoch, latest_us, account, rows, is_left, unkept: Unkept::default() }
+    }
+
+    /// Tells whoever reads what is kept next whether this one has ended: then nobody else goes on from it.
+    pub const fn leave(&mut self, is_left: bool) {
+        self.is_left = is_left;
+    }
+
+    /// Whether whoever kept it last has ended.
+    pub const fn is_left(&self) -> bool {
+        self.is_left
     }
 
     /// The number of the last read, from 1; 0 before the first.

@@ -63,6 +63,8 @@ pub struct Ledger {
     /// Time shown since the last slot was closed.
     shown_us: BTreeMap<Item, u64>,
     unattributed_us: u64,
+    /// When samples were taken since the last slot was closed, and the last one before.
+    sampled_us: Vec<i64>,
 }
 
 /// The time of a query in a slot, in two views.
@@ -113,6 +115,7 @@ impl Closed {
 impl Ledger {
     /// Takes a sample. An execution that was there before was active all the time since; a new one since its start.
     pub fn sample(&mut self, sample: &Sample) {
+        self.sampled_us.push(sample.at_us);
         for flight in self.flights.values_mut() {
             flight.is_ended = true;
         }
@@ -158,11 +161,16 @@ impl Ledger {
         }
         let mut counted = counted(slot);
         let mut settled = Vec::new();
+        // Whoever was active in the last sample before the read may have ended behind the read.
+        let earlier = self.sampled_us.iter().rev().skip(1).copied();
+        let before_us = earlier.filter(|at_us| *at_us <= read_start_us).max();
+        let seen_from_us = before_us.unwrap_or(read_start_us);
+        self.sampled_us.drain(..self.sampled_us.len().saturating_sub(1));
         for (key, flight) in self.ended() {
             let Some(item) = flight.item else { continue };
             let is_found = counted.get_mut(&item).is_some_and(|counted| counted.take(&flight));
             // It may have ended after its row was read, and a read that did not return all rows may have left it out.
-            let may_come = !flight.is_late && flight.seen_us >= read_start_us
+            let may_come = !flight.is_late && flight.seen_us >= seen_from_us
                 || slot.status.has(Status::PARTIAL) && !counted.contains_key(&item);
             // With the server's counters all hope is gone.
             let is_lost = slot.event.is_some() || !may_come;

@@ -171,6 +171,25 @@ fn what_ended_while_rows_were_read_is_looked_for_once_more() {
     assert_eq!(story.told(), (None, 0, 60));
 }
 
+/// Between the last sample before a read and the read itself there is time, too.
+#[test]
+fn what_was_seen_right_before_a_read_may_have_ended_behind_it() {
+    let mut story = Story::new();
+    story.start(1);
+    story.start(2);
+    story.pass(30);
+    story.end(2, false);
+    story.pass(30);
+    story.now += 1;
+    let slot = story.slot();
+    story.end(1, true);
+    story.sample(Some(SECOND));
+    let closed = story.ledger.close(&slot, story.now * S);
+    assert_eq!(closed.items[&Q].ended_unseen_us, 30 * SECOND, "that of the other session, which was killed");
+    story.pass(59);
+    assert_eq!(story.told(), (Some(61), 1, 0));
+}
+
 #[test]
 fn a_read_without_the_row_is_waited_for() {
     let mut story = Story::new();

@@ -7,6 +7,7 @@ use super::neighbours;
 use super::outside;
 use super::rules::{BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
+use crate::summary;
 
 /// What is missing for a verdict.
 #[derive(Debug)]
@@ -20,10 +21,7 @@ pub(super) struct Doubt {
 /// The first doubt, if there is one. The first `named` of those found would be named.
 pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Doubt> {
     let bound = &found[..named];
-    let doubt = |reason: Option<String>, remedy| reason.map(|reason| Doubt { reason, remedy });
-    doubt(stopped(model), "run it again while nothing stops the server")
-        .or_else(|| doubt(turns(model), ONE_SESSION))
-        .or_else(|| doubt(latches(model), FEWER_SESSIONS))
+    of_sessions(model)
         .or_else(|| doubt(full_redo_log(model, bound), LARGER_LOG))
         .or_else(|| doubt(delayed(model, bound.first()), NO_DELAY))
         .or_else(|| doubt(stalled(model, bound), TIMES))
@@ -38,6 +36,17 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
         .or_else(|| doubt(unexplained(model, found, named), readings(model)))
         .or_else(|| doubt(too_close(found), LONGER))
         .or_else(|| doubt(too_few_looks(model, found, named), LONGER))
+}
+
+/// The first doubt that has nothing to do with what would be named.
+pub(super) fn of_sessions(model: &Model<'_>) -> Option<Doubt> {
+    doubt(stopped(model), "run it again while nothing stops the server")
+        .or_else(|| doubt(turns(model), ONE_SESSION))
+        .or_else(|| doubt(latches(model), FEWER_SESSIONS))
+}
+
+fn doubt(reason: Option<String>, remedy: &'static str) -> Option<Doubt> {
+    reason.map(|reason| Doubt { reason, remedy })
 }
 
 /// What settles it where the run was too short.
@@ -207,18 +216,31 @@ const TURNS_PART: f64 = 0.2;
 
 /// The redo log has no room left: sessions write pages until there is some, and no state of theirs says so. They look as if they computed.
 fn full_redo_log(model: &Model<'_>, bound: &[Found]) -> Option<String> {
-    let used = model.means.column("redo_log_used").filter(|percent| *percent >= FULL_LOG_PERCENT)?;
-    let looks_like_work = bound.first().is_none_or(|first| first.rule.station() == Some(Station::Cpu));
-    looks_like_work.then(|| {
+    let is_held = |one: &Means<'_>| {
+        let used = one.column("redo_log_used").filter(|percent| *percent >= FULL_LOG_PERCENT)?;
+        one.column("on_cpu").filter(|active| *active >= HELD_PART * model.load.sessions)?;
+        Some(used)
+    };
+    let full: Vec<f64> = model.means.each().filter_map(|one| is_held(&one)).collect();
+    let used = summary::mean(&full)?;
+    let part = full.len() as f64 / model.means.intervals() as f64;
+    // As if nothing were done in that time.
+    let gain = 100.0 * part / (1.0 - part).max(f64::MIN_POSITIVE);
+    let most = bound.first().map_or(0.0, |first| first.gain_percent);
+    (gain >= most.max(NAMED_PERCENT)).then(|| {
         format!(
-            "the redo log was full to {used:.0} % on average: sessions write changed pages until there is room in it, and how long that took is \
-             not seen"
+            "in {} of {} intervals the redo log was full to {used:.0} % on average, while sessions were active without a wait: they write changed \
+             pages until there is room in it, and how long that took is not seen",
+            full.len(),
+            model.means.intervals()
         )
     })
 }
 
 /// From here on there is often no room left in the redo log.
 const FULL_LOG_PERCENT: f64 = 90.0;
+/// Part of the sessions that are active then, and may be held up.
+const HELD_PART: f64 = 0.5;
 
 /// The CPUs are full, but of other programs' work, and nobody says what the server's threads waited for a CPU.
 fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {

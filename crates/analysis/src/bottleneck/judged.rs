@@ -56,6 +56,15 @@ pub struct Used {
     pub columns: &'static [&'static str],
 }
 
+/// What holds sessions up inside the server that no limit stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// They sleep, as their statements requested.
+    Asleep,
+    /// They wait for what the server or its machine has a name for: a standby, a pipe, an extension.
+    Named,
+}
+
 /// What a stretch of time came to.
 #[derive(Debug, Clone)]
 pub struct Judged {
@@ -71,8 +80,8 @@ pub struct Judged {
     pub evidence: Vec<String>,
     /// What the first of those that are named would do if it were used to the full, where it wasn't.
     pub maximum: Option<Maximum>,
-    /// Sessions that slept as their statements requested, where that held the rate back more than any limit.
-    pub asleep: Option<f64>,
+    /// What no limit stands for, and how many sessions it held up, where that held the rate back more than any limit.
+    pub beyond: Option<(Beyond, f64)>,
     /// Whether sessions wait for locks of each other first of all: what a holder waits for meanwhile counts for all of them, and no gain that is
     /// computed by itself is true.
     pub in_locks: bool,
@@ -90,7 +99,7 @@ impl Judged {
             remedy,
             evidence,
             maximum: None,
-            asleep: None,
+            beyond: None,
             in_locks: false,
             faster_cores: None,
         }

@@ -21,7 +21,7 @@ mod words;
 
 use plimsoll_measurement::Ceiling;
 
-pub use judged::{Found, Judged, Load, Used};
+pub use judged::{Beyond, Found, Judged, Load, Used};
 use means::{Means, Segment};
 use model::Model;
 use rules::{LOCK_LIMIT, MORE, NAMED_PERCENT, RULES, Station};
@@ -60,17 +60,17 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
-    // Nor is it what one would change where many sessions sleep because they are told to.
-    let asleep = means.column("sleeping").filter(|asleep| {
-        let less = model.less_elsewhere(asleep * (1.0 - 1.0 / MORE));
+    // Nor is it what one would change where many sessions are held up by what no limit stands for.
+    let beyond = outside::beyond_limits(&means).filter(|(_, sessions)| {
+        let less = model.less_elsewhere(sessions * (1.0 - 1.0 / MORE));
         let is_less = |first: &Found| match first.rule.limit {
             // Others wait for the locks that somebody has who sleeps.
-            LOCK_LIMIT => first.waiting.is_some_and(|waiting| waiting < *asleep),
+            LOCK_LIMIT => first.waiting.is_some_and(|waiting| waiting < *sessions),
             _ => first.gain_percent < less,
         };
-        !all_done && *asleep >= ASLEEP_PART * load.sessions && found.first().is_none_or(is_less)
+        !all_done && *sessions >= BEYOND_PART * load.sessions && found.first().is_none_or(is_less)
     });
-    let named = if all_done || asleep.is_some() {
+    let named = if all_done || beyond.is_some() {
         0
     } else {
         found.iter().take_while(|found| !found.is_guessed && found.gain_percent >= least).count()
@@ -82,7 +82,13 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
         }
     }
     let (named, open) = doubt::certain(&model, &found, named);
-    let doubt = if all_done || asleep.is_some() { None } else { doubt::of(&model, &found, named) };
+    let doubt = if all_done {
+        None
+    } else if beyond.is_some() {
+        doubt::of_sessions(&model)
+    } else {
+        doubt::of(&model, &found, named)
+    };
     let (abstained, remedy) = doubt.map(|doubt| (doubt.reason, doubt.remedy)).unzip();
     let maximum = model.maximum(&found[..named]);
     let names_cpu = found[..named].iter().any(|found| found.rule.station() == Some(Station::Cpu));
@@ -91,7 +97,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
         && model.blocked().is_none_or(|(blocked, waiting)| blocked < waiting / 2.0);
     let faster_cores = faster_cores.filter(|_| !in_locks);
     let mut judged =
-        Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, asleep, in_locks, faster_cores };
+        Judged { found, named, abstained, remedy, evidence: Vec::new(), maximum, beyond, in_locks, faster_cores };
     judged.evidence = match judged.abstained {
         None => {
             let guess = doubt::guess(&judged.found).filter(|_| !all_done);
@@ -139,8 +145,8 @@ const RHYTHM: f64 = 3.0;
 /// Part of the waits for devices that are waits for the log where commits are the rhythm.
 const MOSTLY_LOG: f64 = 0.8;
 
-/// Sessions that sleep on request are the first thing to be said from this part of all sessions on.
-const ASLEEP_PART: f64 = 0.25;
+/// Sessions that are held up by what no limit stands for are the first thing to be said from this part of all sessions on.
+const BEYOND_PART: f64 = 0.25;
 
 /// Requests for each session from which on those at the ends don't matter.
 const LEAST_ANSWERS: f64 = 5.0;

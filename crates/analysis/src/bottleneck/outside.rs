@@ -4,7 +4,7 @@
 
 use plimsoll_measurement::PIPE_WAIT;
 
-use super::judged::Load;
+use super::judged::{Beyond, Load};
 use super::means::Means;
 use super::rules::{TABLE_LOCKS, WRITES};
 
@@ -44,6 +44,14 @@ pub(super) fn sessions(means: &Means<'_>, load: &Load, rate: f64) -> Option<f64>
 /// Sessions of which the machine says that the server's process waits to write to a pipe.
 pub(super) fn in_pipe(means: &Means<'_>) -> f64 {
     means.each_of("waiting").iter().filter(|(name, _)| *name == PIPE_WAIT).map(|(_, sessions)| sessions).sum()
+}
+
+/// What holds most sessions up inside the server that no limit stands for, and how many.
+pub(super) fn beyond_limits(means: &Means<'_>) -> Option<(Beyond, f64)> {
+    let asleep = means.column("sleeping").unwrap_or(0.0);
+    let named = means.column("waiting_for_others").unwrap_or(0.0) + in_pipe(means);
+    let most = if asleep >= named { (Beyond::Asleep, asleep) } else { (Beyond::Named, named) };
+    (most.1 > 0.0).then_some(most)
 }
 
 /// Sessions that the server calls active, without a wait, beyond those that compute or wait for a core.

@@ -1,6 +1,8 @@
 //! Sentences that a person can check.
 
-use super::judged::{Found, Judged, Load, Used, is_shown};
+use std::iter;
+
+use super::judged::{Beyond, Found, Judged, Load, Used, is_shown};
 use super::model::Model;
 use super::rules::{
     BETWEEN, CPU, Change, DATA_WAITS, FASTER_CORES, LOCK_LIMIT, LOG_WAITS, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule,
@@ -35,8 +37,15 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if all_done {
         sentences.push("the target met the requested rate, so no limit held the requests back".to_owned());
     }
-    sentences.extend(judged.asleep.map(|asleep| {
-        format!("{} of {} sessions slept, as their statements requested", number(asleep), number(model.load.sessions))
+    sentences.extend(judged.beyond.iter().flat_map(|(beyond, sessions)| {
+        let of = format!("{} of {} sessions", number(sessions.min(model.load.sessions)), number(model.load.sessions));
+        match beyond {
+            Beyond::Asleep => vec![format!("{of} slept, as their statements requested")],
+            Beyond::Named => {
+                let held = format!("{of} waited inside the server for something that more of no limit would shorten");
+                iter::once(held).chain(by_name(model)).collect()
+            }
+        }
     }));
     let still = Some(model.means.still).filter(|still| *still >= LEAST_STILL).map(|still| {
         format!(
@@ -76,7 +85,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if judged.in_locks {
         sentences.push(holders(model));
     }
-    if *named == 0 && !all_done && judged.asleep.is_none() {
+    if *named == 0 && !all_done && judged.beyond.is_none() {
         sentences.push(format!(
             "by the model, no known limit would raise the rate by {NAMED_PERCENT} % or more if there were a fifth more of it"
         ));
@@ -94,7 +103,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         ));
     }
     sentences.extend(beside(model).filter(|_| !is_shared));
-    sentences.extend(by_name(model));
+    sentences.extend(by_name(model).filter(|sentence| !sentences.contains(sentence)).into_iter().collect::<Vec<_>>());
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
         sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
     }

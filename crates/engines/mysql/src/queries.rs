@@ -26,6 +26,9 @@ const NAME: &str = "plimsoll watch";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Consumers that statements have to pass to be counted by digest.
 const CONSUMERS: u64 = 3;
+/// What the row without a digest is called. Ours can't be told apart in it.
+const WITHOUT_ROOM: &str =
+    "-- all statements that the Performance Schema had no room for, those of this program among them";
 /// From this part of the room on it is nearly full.
 const NEARLY_FULL_PERCENT: u64 = 90;
 
@@ -43,7 +46,17 @@ pub(super) struct DigestSampler {
     is_new: bool,
     /// When the statements of sessions began, as it was computed when they were first seen.
     begun: BTreeMap<i64, Begun>,
-    /// Statements at the last reading, and whether some had no room.
+    listed: Listed,
+    /// Whether statements were counted at the last reading, and why they were not at one of them.
+    is_counting: bool,
+    uncounted: Option<Error>,
+    /// Whether sessions that wait for row locks are seen.
+    sees_transactions: bool,
+}
+
+/// Statements at the last reading, and whether some had no room.
+#[derive(Debug, Clone, Copy, Default)]
+struct Listed {
     found: u64,
     is_full: bool,
 }
@@ -55,12 +68,18 @@ struct Facts {
     session_limit: Option<u64>,
     /// Whether it is known which statement a session runs.
     sees_current: bool,
+    /// Whether it counts the statements of each user.
+    counts_all_users: bool,
 }
 
+/// What counts all users.
+const ALL_USERS: &str = "an enabled row ('%', '%', '%') and no disabled one";
+
 impl Facts {
-    fn find(connection: &mut Connection) -> Result<Self> {
+    /// From the answer to "statistics of statements".
+    fn of(answer: Result<Rows>) -> Result<Self> {
         let grant = "GRANT SELECT ON performance_schema.* TO the user of the URL";
-        let rows = connection.ask(text("statistics of statements")).map_err(|error| match error.kind {
+        let rows = answer.map_err(|error| match error.kind {
             ErrorKind::Permission => error.hint(grant),
             _ => error,
         })?;
@@ -89,6 +108,7 @@ impl Facts {
             room: number(row, 1).unwrap_or(0),
             session_limit: number(row, 2),
             sees_current: number(row, 5) == Some(1),
+            counts_all_users: number(row, 6) > Some(0) && number(row, 7) == Some(0),
         })
     }
 }
@@ -125,10 +145,13 @@ impl DigestSampler {
             own: BTreeSet::new(),
             is_new: true,
             begun: BTreeMap::new(),
-            found: 0,
-            is_full: false,
+            listed: Listed::default(),
+            is_counting: true,
+            uncounted: None,
+            sees_transactions: true,
         };
         // All questions are asked once: so the server knows all of ours by the time that they are looked for.
+        sampler.facts = Facts::of(sampler.ask(text("statistics of statements")))?;
         sampler.edge()?;
         sampler.rows()?;
         sampler.texts(&[])?;
@@ -147,7 +170,6 @@ impl DigestSampler {
             // A server that ends idle sessions within a slot would be connected to anew each time.
             connection.set(text("settings of a session that reads"))?;
             connection.set(text("times in UTC"))?;
-            self.facts = Facts::find(&mut connection)?;
             self.connection = Some(connection);
             self.is_new = true;
         }
@@ -202,8 +224,7 @@ impl DigestSampler {
             (item_of(&database, &digest), (database, digest))
         });
         self.known = names.collect();
-        self.is_full = rows.iter().any(|row| text_of(row, 1).is_none());
-        self.found = rows.len() as u64;
+        self.listed = Listed { found: rows.len() as u64, is_full: rows.iter().any(|row| text_of(row, 1).is_none()) };
         Ok(rows.iter().map(|row| row_of(row)).collect())
     }
 
@@ -223,12 +244,29 @@ impl DigestSampler {
 
     /// Sessions that wait for row locks, or hold a transaction open and run nothing; nothing where the user may not see them.
     fn transactions(&mut self) -> Result<Vec<(i64, bool)>> {
-        let rows = match self.ask(text("open transactions")) {
+        let answer = match self.ask(text("open transactions")) {
             Err(error) if error.kind == ErrorKind::Lost => return Err(error),
-            answer => answer.unwrap_or_default(),
+            answer => answer,
         };
+        self.sees_transactions = answer.is_ok();
         let of = |row: &Vec<Option<String>>| Some((i64::try_from(number(row, 0)?).ok()?, number(row, 1)? == 1));
-        Ok(rows.iter().filter_map(of).collect())
+        Ok(answer.unwrap_or_default().iter().filter_map(of).collect())
+    }
+
+    /// Whether statements were counted since the last reading, as far as the settings at both ends say. A setting may be changed at any time.
+    fn was_counting(&mut self) -> Result<bool> {
+        let is_counting = match Facts::of(self.ask(text("statistics of statements"))) {
+            Ok(facts) => {
+                self.facts = facts;
+                true
+            }
+            Err(error) if error.kind == ErrorKind::ToolMissing => {
+                self.uncounted = Some(error);
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(std::mem::replace(&mut self.is_counting, is_counting) && is_counting)
     }
 
     /// Who waits for whom.
@@ -247,13 +285,18 @@ impl DigestSampler {
 
 impl QuerySampler for DigestSampler {
     fn snapshot(&mut self) -> Result<Snapshot> {
-        let start = self.edge()?;
+        let mut start = self.edge()?;
         let rows = self.rows()?;
-        let end = self.edge()?;
+        let mut end = self.edge()?;
+        let is_complete = self.was_counting()?;
+        if !is_complete {
+            // What is not counted by statement is not in the sum of all of them either.
+            (start.total, end.total) = (None, None);
+        }
         let own_us = self.connector.clock.now().as_nanos() / 1_000;
         self.find_own()?;
         let (source, total_of) = (Source::Queries, Measure::ElapsedUs);
-        Ok(Snapshot { source, start, end, own_us: Some(own_us), is_complete: true, total_of, rows })
+        Ok(Snapshot { source, start, end, own_us: Some(own_us), is_complete, total_of, rows })
     }
 
     fn own(&self) -> Vec<Item> {
@@ -261,23 +304,37 @@ impl QuerySampler for DigestSampler {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let Facts { room, sees_current, .. } = self.facts;
+        let Facts { room, sees_current, counts_all_users, .. } = self.facts;
         let mut warnings = Vec::new();
+        if let Some(error) = &self.uncounted {
+            warnings.push(format!("for a part of the time statements were not counted: {error}"));
+        }
+        if !counts_all_users {
+            warnings.push(format!(
+                "statements of some users are not counted: performance_schema.setup_actors leaves them out, which counts all users with \
+                 {ALL_USERS}"
+            ));
+        }
+        if !self.sees_transactions {
+            let text = "row locks and idle transactions are not seen, so that a session at work may wait for a row lock: GRANT PROCESS ON *.* \
+                        TO the user of the URL";
+            warnings.push(text.to_owned());
+        }
         if !sees_current {
             let text = "sessions are seen without the statements that they run: UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' \
                         WHERE NAME = 'events_statements_current'";
             warnings.push(text.to_owned());
         }
-        if self.is_full {
+        if self.listed.is_full {
             warnings.push(format!(
                 "the Performance Schema has room for {room} statements, and counts all others as one: a larger \
                  performance_schema_digests_size (it needs a restart) tells them apart"
             ));
-        } else if room > 0 && self.found.saturating_mul(100) >= room.saturating_mul(NEARLY_FULL_PERCENT) {
+        } else if room > 0 && self.listed.found.saturating_mul(100) >= room.saturating_mul(NEARLY_FULL_PERCENT) {
             warnings.push(format!(
                 "the Performance Schema is nearly full with {} of {room} statements, and will count all others as one: raise \
                  performance_schema_digests_size (it needs a restart)",
-                self.found
+                self.listed.found
             ));
         }
         warnings
@@ -295,7 +352,9 @@ impl QuerySampler for DigestSampler {
             let database = Some(database).filter(|name| !name.is_empty()).map(foreign::masked);
             Some(QueryText { item, database, text: text_of(row, 2).map(without_values) })
         };
-        Ok(rows.iter().filter_map(of).collect())
+        let rest = Some(item_of("", "")).filter(|item| self.listed.is_full && items.contains(item));
+        let rest = rest.map(|item| QueryText { item, database: None, text: Some(WITHOUT_ROOM.to_owned()) });
+        Ok(rows.iter().filter_map(of).chain(rest).collect())
     }
 
     fn sessions(&mut self) -> Result<Option<SessionSample>> {
@@ -314,7 +373,9 @@ impl QuerySampler for DigestSampler {
             (session, known.get(&session).filter(|before| before.is_same(&now)).copied().unwrap_or(now))
         });
         self.begun = first_seen.collect();
-        let seen = rows.iter().filter_map(|row| session_of(row, &transactions, &self.begun));
+        let seen = rows
+            .iter()
+            .filter_map(|row| session_of(row, self.sees_transactions.then_some(&transactions[..]), &self.begun));
         let mut sessions: Vec<SeenSession> = seen.collect();
         let waits = sessions.iter().any(|one| one.wait.as_ref().is_some_and(|wait| wait.class == WaitClass::Locks));
         if waits {

@@ -151,7 +151,7 @@ const LIMITS: [(&str, &str, &str); 12] = [
     ("locks", "locks", "Sessions waited for locks that others held."),
     ("workers", "thread pool", "Requests waited until the server had a thread for them."),
     ("network", "network", "Transfers between the client and the server took the time."),
-    ("device", "device", "The device answered slowly although it was below its limits."),
+    ("device", "device stalls", "For a part of the time the device answered nobody, although it was below its limits."),
     ("client", "client", "The target waited for the client, so the figures are lower bounds of what it can do."),
     (NO_LIMIT, "no limit seen", ""),
 ];
@@ -216,7 +216,11 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
         return Some("No limit that was watched held the target back.".to_owned());
     }
     let names = capital(&joined_limits(limit_name(limit), &verdict.also));
-    let verb = if verdict.also.is_empty() { "was the bottleneck" } else { "were the bottlenecks" };
+    let verb = match (&verdict.also[..], limit) {
+        ([], "locks" | "device") => "were the bottleneck",
+        ([], _) => "was the bottleneck",
+        _ => "were the bottlenecks",
+    };
     let used = verdict.utilisation_percent.and_then(used);
     let used = match used {
         Some(used) if verdict.also.is_empty() => format!(", used to {used}"),
@@ -289,6 +293,8 @@ mod tests {
         };
         let log = "Log write was the bottleneck, used to 97.5 %. Changes waited until the log had taken them.";
         assert_eq!(said(Some("log_write"), &[], &[]).unwrap(), log);
+        let locks = said(Some("locks"), &[], &[]).unwrap();
+        assert!(locks.starts_with("Locks were the bottleneck, used"), "{locks}");
         let several = said(Some("cpu"), &["data_iops", "locks"], &[]).unwrap();
         assert!(several.starts_with("CPU, data IOPS and locks were the bottlenecks, CPU used to 97.5 %."), "{several}");
         assert_eq!(said(Some("none"), &[], &[]).unwrap(), "No limit that was watched held the target back.");

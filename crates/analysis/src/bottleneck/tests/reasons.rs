@@ -124,7 +124,7 @@ fn whoever_sleeps_with_locks_is_named_before_the_locks() {
         let columns = [("waiting_for_lock", locked), ("sleeping", asleep), ("cpu", 0.2)];
         judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY)
     };
-    assert_eq!(of(4.0, 2.2).asleep, Some(4.0));
+    assert_eq!(of(4.0, 2.2).beyond, Some((Beyond::Asleep, 4.0)));
     assert_eq!(of(4.0, 2.2).limits(), Some(vec![]));
     assert_eq!(of(1.0, 6.5).limits(), Some(vec!["locks"]));
 }
@@ -193,9 +193,42 @@ fn where_the_redo_log_is_full_no_core_is_promised() {
     assert_eq!(of(60.0, &[]).limits(), Some(vec!["cpu"]));
     let full = of(97.0, &[]);
     assert_eq!(full.limits(), None, "{full:?}");
-    assert!(full.abstained.unwrap().contains("the redo log was full to 97 %"));
+    assert!(full.abstained.unwrap().contains("in 10 of 10 intervals the redo log was full to 97 %"));
+    // Nor is the log named, which sessions wait for while there is room.
+    let mut samples = samples(&[("redo_log_used", 86.0), ("on_cpu", 0.2), ("waiting_for_log_write", 3.7)]);
+    for (column, full) in samples.columns.iter_mut().zip([100.0, 4.0, 0.0]) {
+        column.values[3..7].fill(Some(full));
+    }
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    let judged_log = judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(4.0));
+    assert!(
+        judged_log.abstained.is_some_and(|reason| reason.starts_with("in 4 of 10 intervals the redo log was full"))
+    );
     // What sessions are seen to wait for is seen all the same.
     let locks = [("on_cpu", 0.2), ("server_cpu", 0.2), ("waiting_for_lock", 3.7), ("redo_log_used", 97.0)];
     let limits = judged(&locks, &[("cpu", 2.0), ("machine_cpu", 2.0)], &closed(4.0), &STEADY);
     assert_eq!(limits.limits(), Some(vec!["locks"]), "{limits:?}");
+}
+
+/// A standby that answers late holds up most sessions; that the log is written as well is no limit then.
+#[test]
+fn a_wait_with_a_name_but_without_a_limit_comes_before_a_limit_that_brings_less() {
+    let of = |columns: &[(&str, f64)]| {
+        let mut samples = samples(&[&[("on_cpu", 0.2), ("waiting", 5.6)], columns].concat());
+        samples.columns[1].of = Some("IPC/SyncRep".to_owned());
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+        judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0))
+    };
+    let held = of(&[("waiting_for_others", 5.6), ("waiting_for_log_write", 2.0)]);
+    assert_eq!(held.limits(), Some(vec![]), "{held:?}");
+    assert!(held.beyond.is_some_and(|(beyond, _)| beyond == Beyond::Named), "{held:?}");
+    assert!(held.evidence[0].starts_with("5.6 of 8 sessions waited inside the server"), "{:?}", held.evidence);
+    let named = "IPC/SyncRep, the synchronous standby, at each commit (5.6)";
+    assert!(held.evidence[1].ends_with(named), "{:?}", held.evidence);
+    assert_eq!(held.evidence.iter().filter(|sentence| sentence.contains("SyncRep")).count(), 1);
+    // Where the log takes more of the time it is the limit all the same, and the machine stopped is no answer.
+    let log = of(&[("waiting_for_others", 2.2), ("waiting_for_log_write", 5.4)]);
+    assert_eq!(log.limits(), Some(vec!["log_write"]), "{log:?}");
+    let stopped = of(&[("waiting_for_others", 5.6), ("waiting_for_log_write", 2.0), ("server_stopped", 40.0)]);
+    assert_eq!(stopped.limits(), None, "{stopped:?}");
 }

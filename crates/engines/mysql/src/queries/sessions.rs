@@ -34,6 +34,8 @@ const STATES: [(&str, WaitClass); 17] = [
 
 /// What a wait for a row lock is called, which has no state of its own.
 const ROW_LOCK: &str = "InnoDB row lock";
+/// What a session without a state of waiting does where nobody may see who waits for row locks.
+const CPU_OR_ROW_LOCK: &str = "CPU or a row lock";
 
 pub(super) fn text_of(row: &[Option<String>], at: usize) -> Option<&str> {
     row.get(at)?.as_deref()
@@ -91,22 +93,25 @@ fn as_written(sql: &str) -> String {
     }
 }
 
-/// A session of the statement "sessions at work"; `None` for the row that only says that there is none.
+/// A session of the statement "sessions at work"; `None` for the row that only says that there is none. Without `transactions` it is not
+/// known who waits for row locks.
 pub(super) fn session_of(
     row: &[Option<String>],
-    transactions: &[(i64, bool)],
+    transactions: Option<&[(i64, bool)]>,
     begun: &BTreeMap<i64, Begun>,
 ) -> Option<SeenSession> {
     let session = i64::try_from(number(row, 2)?).ok()?;
     let command = text_of(row, 4).unwrap_or_default();
     let is_active = command != "Sleep";
-    let waits_for_row = transactions.iter().any(|(of, waits)| *of == session && *waits);
+    let waits_for_row = transactions.unwrap_or_default().iter().any(|(of, waits)| *of == session && *waits);
     let state = text_of(row, 5).unwrap_or_default();
     let known = STATES.iter().find(|(begin, _)| state.starts_with(begin));
     let wait = if waits_for_row {
         Some(Wait { class: WaitClass::Locks, name: ROW_LOCK.to_owned() })
     } else {
-        known.map(|(_, class)| Wait { class: *class, name: state.to_owned() })
+        let unseen = || Wait { class: WaitClass::Other, name: CPU_OR_ROW_LOCK.to_owned() };
+        let named = known.map(|(_, class)| Wait { class: *class, name: state.to_owned() });
+        named.or_else(|| transactions.is_none().then(unseen))
     };
     let digest = text_of(row, 9).filter(|digest| !digest.is_empty());
     Some(SeenSession {
@@ -163,13 +168,15 @@ mod tests {
             "5",
         ];
         let session_of = |row: &[Option<String>], transactions: &[(i64, bool)], clock_us: i64| {
-            session_of(row, transactions, &begun(row, clock_us).into_iter().collect())
+            session_of(row, Some(transactions), &begun(row, clock_us).into_iter().collect())
         };
         let read = session_of(&row(&texts), &[(7, true)], 50_000_000).unwrap();
         assert!(read.is_active && read.start_us == Some(47_000_000));
         assert_eq!(read.wait, Some(Wait { class: WaitClass::Locks, name: ROW_LOCK.to_owned() }));
         assert_eq!((read.item, read.text.as_deref()), (Some(item_of("shop", "ab")), Some("UPDATE a SET b = ?")));
         assert_eq!(session_of(&row(&texts), &[], 50_000_000).unwrap().wait, None, "it works");
+        let unseen = super::session_of(&row(&texts), None, &BTreeMap::new()).unwrap();
+        assert_eq!(unseen.wait, Some(Wait { class: WaitClass::Other, name: CPU_OR_ROW_LOCK.to_owned() }));
         let mut idle = texts;
         (idle[4], idle[5], idle[8], idle[9], idle[11], idle[12]) = ("Sleep", "", "", "", "", "");
         let idle = session_of(&row(&idle), &[(7, false)], 50_000_000).unwrap();

@@ -97,7 +97,9 @@ impl Activity {
             }
         }
         if record.bucket.covered_us > 0 {
-            add(record, &closed, &seen, own);
+            // Our own statements end in each slot, so that what the server counts is known though nobody else's do.
+            let counted = slot.deltas.iter().flat_map(|delta| delta.values.iter().map(|(measure, _)| measure));
+            add(record, &closed, &seen, (own, counted.collect()));
         }
     }
 }
@@ -111,18 +113,16 @@ fn wait_name(session: &SeenSession) -> String {
 }
 
 /// The time by activity of each statement, and that of executions that ended unseen.
-fn add(record: &mut Record, closed: &Closed, seen: &BTreeMap<Item, u64>, own: &[Item]) {
+fn add(record: &mut Record, closed: &Closed, seen: &BTreeMap<Item, u64>, (own, counted): (&[Item], BTreeSet<Measure>)) {
     let sums = &mut record.bucket.sums;
-    // A statement that runs on has completed nothing: that is a known zero of what is known of others.
-    let known: BTreeSet<Measure> =
-        sums.values().flat_map(|sum| sum.values.iter().map(|(measure, _)| measure)).collect();
     let items: BTreeSet<Item> = closed.items.keys().chain(seen.keys()).copied().collect();
     for item in items.into_iter().filter(|item| !own.contains(item)) {
         let activity = closed.items.get(&item).copied().unwrap_or_default();
         let has_any = activity.by_activity_us() > 0 || activity.ended_unseen_us > 0 || seen.contains_key(&item);
         let is_listed = sums.keys().any(|key| key.item == item && !key.is_nested);
         if !is_listed && has_any {
-            let values = Values::of(known.iter().map(|measure| (*measure, 0)));
+            // A statement that runs on has completed nothing: that is a known zero of what the server counts.
+            let values = Values::of(counted.iter().map(|measure| (*measure, 0)));
             let key = Key { is_nested: false, item, plan: None };
             sums.insert(key, Sum { values, status: Status::EXACT, longest_us: None });
         }

@@ -193,10 +193,14 @@ impl Collector<'_> {
     }
 
     fn keep(&mut self, record: Record, snapshot: &Snapshot, is_last: bool, printer: &Printer) {
-        if let Some(keeper) = &mut self.keeper {
-            let own = self.sampler.own();
-            let taken_over = keeper.take_over(&mut self.known, snapshot, (&own, self.slot_us), is_last, printer);
-            keeper.keep(&mut self.known, taken_over.unwrap_or(record), &self.texts, printer);
+        let Some(keeper) = &mut self.keeper else { return };
+        let own = self.sampler.own();
+        let (known, texts, length) = (&mut self.known, &self.texts, (&own[..], self.slot_us));
+        let record = keeper.take_over(known, snapshot, length, is_last, printer).unwrap_or(record);
+        keeper.keep(known, record, texts, is_last, printer);
+        // Whoever was overtaken only now may be left alone by the other one as well.
+        if let Some(record) = is_last.then(|| keeper.take_over(known, snapshot, length, is_last, printer)).flatten() {
+            keeper.keep(known, record, texts, is_last, printer);
         }
     }
 

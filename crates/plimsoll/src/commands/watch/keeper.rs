@@ -102,8 +102,8 @@ impl Keeper {
         self.events.push(Happened { from_us, to_us, kind: kind.to_owned(), note: note.to_owned() });
     }
 
-    /// Goes on where another process ended, if it has kept nothing for some slots: the slot from its last reading to this one, in place of ours.
-    /// What sessions waited for in it is not known.
+    /// Goes on where another process ended, if that said so or has kept nothing for some slots: the slot from its last reading to this one, in
+    /// place of ours. What sessions waited for in it is not known.
     pub fn take_over(
         &mut self,
         known: &mut Known,
@@ -116,8 +116,9 @@ impl Keeper {
         // A store that can't be read now is asked again at the next slot.
         let (_, mut theirs) = self.store.begin(&self.target, &self.engine).ok()?;
         let reads = theirs.reads();
-        // At its own end it waits for nobody: who still keeps slots goes on from here in turn.
-        if reads != seen || (idle + 1 < IDLE_SLOTS && !is_last) {
+        let is_idle = reads == seen && idle + 1 >= IDLE_SLOTS;
+        // At its own end it waits for nobody, as the other one may have been killed: if not, that goes on from here in turn.
+        if !(is_idle || is_last || theirs.is_left()) {
             self.of_another = Some((reads, if reads == seen { idle + 1 } else { 0 }));
             return None;
         }
@@ -129,7 +130,14 @@ impl Keeper {
     }
 
     /// Keeps a slot, and all that waited before it.
-    pub fn keep(&mut self, known: &mut Known, record: Record, texts: &BTreeMap<Item, QueryText>, printer: &Printer) {
+    pub fn keep(
+        &mut self,
+        known: &mut Known,
+        record: Record,
+        texts: &BTreeMap<Item, QueryText>,
+        is_last: bool,
+        printer: &Printer,
+    ) {
         if self.of_another.is_some() {
             return;
         }
@@ -157,6 +165,7 @@ impl Keeper {
         let new: Vec<QueryText> = new.cloned().collect();
         let text = |QueryText { item, database, text }: QueryText| Text { item, database, text };
         let new_texts: Vec<Text> = new.iter().cloned().map(text).collect();
+        known.leave(is_last);
         let changes = known.changes();
         let save = Save {
             reads_before: self.reads,

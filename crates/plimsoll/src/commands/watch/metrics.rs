@@ -24,9 +24,9 @@ const fn metric(name: &'static str, label: &'static str, measure: Measure, spare
 pub const METRICS: [Metric; 13] = [
     metric("executions", "Calls", Measure::Executions, 0),
     metric("elapsed_us", "Time", Measure::ElapsedUs, 0),
-    metric("active_us", "Active", Measure::ActiveUs, 1),
+    metric("active_us", "Active", Measure::ActiveUs, 2),
     metric("sampled_us", "Seen", Measure::SampledUs, 0),
-    metric("unseen_us", "Ended unseen", Measure::UnseenUs, 2),
+    metric("unseen_us", "Ended unseen", Measure::UnseenUs, 1),
     metric("rows", "Rows", Measure::Rows, 3),
     metric("reads", "Page reads", Measure::PhysicalReadPages, 1),
     metric("writes", "Page writes", Measure::LogicalWritePages, 4),

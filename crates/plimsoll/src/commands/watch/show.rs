@@ -129,7 +129,10 @@ fn ran(sum: &Sum) -> String {
     let mean =
         mean_us(sum).map_or_else(String::new, |us| format!(" of {} on average", units::format_seconds(us / 1e6)));
     let executions = sum.values.get(Measure::Executions).filter(|count| *count > 0);
-    executions.map_or_else(String::new, |count| format!(", in {} executions{mean}", format::whole(count)))
+    executions.map_or_else(String::new, |count| match count {
+        1 => format!(", in 1 execution{mean}"),
+        _ => format!(", in {} executions{mean}", format::whole(count)),
+    })
 }
 
 fn mean_us(sum: &Sum) -> Option<f64> {

@@ -102,7 +102,7 @@ fn rows(sums: &Sums, by: By, kept: &Kept, filters: &Filters, sort: Metric) -> Ve
     }
     let row = |((name, item, is_nested), sum)| Row { name, item, is_nested, sum };
     let mut rows: Vec<Row> = groups.into_iter().map(row).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.sum.values.get(sort.measure)));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.sum.rank(sort)));
     rows
 }
 

@@ -31,6 +31,13 @@ impl Sum {
         self.values.get(Measure::ElapsedUs).unwrap_or(0)
     }
 
+    /// What it is ranked by. Time counts also if the server has counted it nowhere.
+    pub fn rank(&self, metric: Metric) -> Option<u64> {
+        let value = self.values.get(metric.measure);
+        let unseen = self.values.get(Measure::UnseenUs).filter(|us| metric == BY_COMPLETION && *us > 0);
+        [value, unseen].into_iter().flatten().reduce(u64::saturating_add)
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(&self, more: &Self) -> Self {
@@ -190,14 +197,14 @@ impl Sums {
     /// Statements by a metric, the most first.
     pub fn ranked_by(&self, metric: Metric) -> Vec<(Key, Sum)> {
         let mut ranked = self.ranked();
-        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.values.get(metric.measure)));
+        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.rank(metric)));
         ranked
     }
 
     /// Statements by time, the most first.
     pub fn ranked(&self) -> Vec<(Key, Sum)> {
         let mut ranked: Vec<(Key, Sum)> = self.by_query.iter().map(|(key, sum)| (*key, *sum)).collect();
-        ranked.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.elapsed_us()), *key));
+        ranked.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.rank(BY_COMPLETION)), *key));
         ranked
     }
 
