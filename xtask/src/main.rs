@@ -65,6 +65,10 @@ The tasks of the repository.
                                     causes that are induced on real servers, with controls, and whether verdicts name them; needs
                                     root; a later call goes on with what was not tried; --busy with builds beside it;
                                     --tables shows what is known
+  cargo xtask differences [--program FILE] [--seeds N,...] [--minutes N] [--only TEXT] [--tables]
+                                    pairs of runs that differ by one thing, and of runs that don't, on real servers: whether the first
+                                    forty lines of `compare` say which is better, what differs and what held the slower one back;
+                                    needs root; a later call goes on
   cargo xtask foretold [--program FILE] [--only TEXT]
                                     what half as much again of a limit brings on PostgreSQL, predicted and measured; needs root;
                                     1 if a prediction is off
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
         ["sessions"] => sessions::sessions(),
         ["stall"] => stall::stall(),
         ["induced", rest @ ..] => induced::induced(rest),
+        ["differences", rest @ ..] => induced::differences(rest),
         ["foretold", rest @ ..] => induced::foretold(rest),
         ["matrix", rest @ ..] => matrix::matrix(rest),
         ["sampling", rest @ ..] => sampling::sampling(rest),

@@ -105,6 +105,12 @@ pub struct Cause {
     pub also: Vec<String>,
     /// What the evidence of a verdict without a name has to say.
     pub says: Option<String>,
+    /// Words of which a comparison of the two runs has to have one where it says what held the slower one back.
+    #[serde(default)]
+    pub held: Vec<String>,
+    /// What differs between the two runs, in words of which a comparison has to have one.
+    #[serde(default)]
+    pub differs: Vec<String>,
 }
 
 const fn all_rows() -> u32 {
@@ -157,6 +163,10 @@ pub struct Means {
     pub others: Vec<Other>,
     /// The server's settings, by the family of its product.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
+    /// Statements before the run.
+    pub statements: Vec<String>,
+    /// What undoes them, by the family of the product.
+    pub undo: BTreeMap<String, String>,
 }
 
 /// A session of somebody else, that does the same again and again.
@@ -190,6 +200,11 @@ impl Causes {
     /// Those of the file.
     pub fn read() -> Result<Self, String> {
         toml::from_str(include_str!("causes.toml")).map_err(|error| format!("causes.toml: {error}"))
+    }
+
+    /// Pairs of settings that differ by one thing.
+    pub fn differences() -> Result<Self, String> {
+        toml::from_str(include_str!("differences.toml")).map_err(|error| format!("differences.toml: {error}"))
     }
 
     /// A run with a cause on a server, and its control.
@@ -336,6 +351,18 @@ mod tests {
                 assert!(differ || run.definition != control.definition, "{} is not lifted", cause.name);
                 assert!(run.definition.contains(product.table()) || !run.definition.contains("ACCOUNTS"));
             }
+        }
+    }
+
+    #[test]
+    fn every_difference_is_one_and_has_its_words() {
+        let all = Causes::differences().unwrap();
+        assert!(all.cause.len() >= 10, "{}", all.cause.len());
+        for cause in &all.cause {
+            assert!(!cause.held.is_empty() && !cause.differs.is_empty() && !cause.right.is_empty(), "{}", cause.name);
+            let [slower, faster] = all.plans(cause, cause.on[0], 0, 8).unwrap();
+            assert_eq!(slower.definition, faster.definition, "{}", cause.name);
+            assert_ne!(format!("{:?}", slower.means), format!("{:?}", faster.means), "{}", cause.name);
         }
     }
 

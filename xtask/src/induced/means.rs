@@ -35,7 +35,11 @@ impl<'a> InForce<'a> {
     /// Sets all of it up.
     pub fn set(server: &'a Server, means: &Means, seed: u64) -> Result<Self, String> {
         let none = std::collections::BTreeMap::new();
-        let back = server.set(means.settings.get(server.product.family()).unwrap_or(&none))?;
+        let mut back = server.set(means.settings.get(server.product.family()).unwrap_or(&none))?;
+        for statement in &means.statements {
+            server.run(statement)?;
+        }
+        back.extend(means.undo.get(server.product.family()).cloned());
         let (data, log) = (Some(&server.data), Some(&server.log));
         let rates = [
             means.server_cpus.map(|cpus| (Limit::Cpus(cpus), None)),

@@ -3,6 +3,7 @@
 //! on this machine makes a case that was *not run*, never one that passed.
 
 mod causes;
+mod differences;
 mod foretold;
 mod limits;
 mod means;
@@ -23,6 +24,7 @@ use crate::child::{answered, measured, record};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 use causes::{Cause, Causes, Plan, Product};
+pub use differences::differences;
 pub use foretold::foretold;
 use means::{InForce, Neighbours};
 use results::{Found, Results, Tried};
