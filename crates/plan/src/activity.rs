@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use plimsoll_measurement::{FileGrowth, FileRow, Files, Moment, Window, foreign};
 
-use crate::advice::AT_LIMIT_PERCENT;
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use crate::demand::{Demand, Interval};
 use crate::file::{AtLimit, DatabaseFile, FileKind};
 use crate::limits::FileLimits;
@@ -58,11 +58,13 @@ impl Activity {
     /// In how many intervals it was near a limit of these.
     pub fn at_limit(&self, limits: &FileLimits) -> Option<AtLimit> {
         let step = limits.step.as_ref()?;
-        let near = |demand: &Demand, limit: Option<f64>| limit.map(|limit| demand.near(limit, AT_LIMIT_PERCENT));
-        let both = [near(&self.iops, step.iops), near(&self.mb_per_s, step.mb_per_s)];
+        let most = |percent: f64| {
+            let of = |demand: &Demand, limit: Option<f64>| limit.map(|limit| demand.near(limit, percent) as u64);
+            [of(&self.iops, step.iops), of(&self.mb_per_s, step.mb_per_s)].into_iter().flatten().max()
+        };
         let known = self.iops.known().count().max(self.mb_per_s.known().count());
-        let intervals = both.into_iter().flatten().max().filter(|_| known > 0)?;
-        Some(AtLimit { intervals: intervals as u64, of: Some(known as u64) })
+        let intervals = most(AT_LIMIT_PERCENT).filter(|_| known > 0)?;
+        Some(AtLimit { intervals, of: Some(known as u64), above: most(ABOVE_PERCENT) })
     }
 
     /// Marks intervals in which the file stood at a limit that it has where it was counted: what was wanted then may have been more.

@@ -94,7 +94,7 @@ pub const RULES: [Rule; 18] = [
     rule(
         "more-files",
         "a data file stands at a limit, and no size is known to have enough",
-        "the least GB (or nearly so) in n more files: 1.1 x what all do / all files <= 80 % of the limits of each; each as large as the largest",
+        "n more files that take little space, of which each file gets rows by its size: 1.1 x its part <= 80 % of its limits; or files as large as the largest, if these take less",
     ),
     rule(
         "another-tier",
@@ -279,10 +279,12 @@ pub enum Finding {
         /// What more virtual cores bring the log.
         cores: Cores,
     },
-    /// A file is slower than it would be below its limits, and no larger size is known to have more.
+    /// A file is slower than it would be below its limits, and no larger size is known to have more, or to bring more.
     Slow {
         /// How long the slower of a read and a write takes, in ms.
         ms: f64,
+        /// Why a larger one would bring nothing.
+        held: Option<Hindrance>,
     },
     /// A file can be smaller.
     Shrink {

@@ -195,7 +195,7 @@ impl Row<'_> {
             mb_per_s: numbers(3)?,
             read_ms: numbers(4)?,
             write_ms: numbers(5)?,
-            at_limit: near.map(|intervals| AtLimit { intervals: intervals as u64, of: None }),
+            at_limit: near.map(|intervals| AtLimit { intervals: intervals as u64, of: None, above: None }),
         };
         Ok((file, is_guess))
     }
@@ -284,9 +284,9 @@ mod tests {
         for text in [text.to_owned(), text.replace(',', "\t")] {
             let files = read(text.as_bytes()).unwrap().files;
             assert_eq!((files[0].kind, files[0].size_gb, files[0].iops), (FileKind::Data, 150.0, Some(2288.51)));
-            assert_eq!(files[0].at_limit, Some(AtLimit { intervals: 7, of: None }));
+            assert_eq!(files[0].at_limit, Some(AtLimit { intervals: 7, of: None, above: None }));
             assert_eq!((files[1].kind, files[1].mb_per_s), (FileKind::Log, Some(99.1)));
-            assert_eq!(files[1].at_limit, Some(AtLimit { intervals: 11, of: None }));
+            assert_eq!(files[1].at_limit, Some(AtLimit { intervals: 11, of: None, above: None }));
         }
         let (_, rows) = text.split_once('\n').unwrap();
         assert_eq!(read(rows.as_bytes()).unwrap(), read(text.as_bytes()).unwrap(), "known by its eleven columns");

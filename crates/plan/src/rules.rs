@@ -39,7 +39,10 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);
     let slow = diagnosis::slow(&case, &all);
-    let wanted: Vec<usize> = case.at_limit.iter().copied().chain(slow.iter().map(|(at, _)| *at)).collect();
+    // What no size helps has no place in the order either.
+    let is_of_use = |at: &usize| held::held(*at, &case).is_none();
+    let at_limit = case.at_limit.iter().copied().filter(is_of_use);
+    let wanted: Vec<usize> = at_limit.chain(slow.iter().map(|(at, _)| *at)).collect();
     let grow = |at: usize| match slow.iter().find(|(slow, _)| *slow == at) {
         Some((_, ms)) => growth::slow(at, *ms, &case),
         None => growth::grow(at, &case),
@@ -71,10 +74,15 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {
         let serves = grown.iter().any(|one| one.files.iter().any(|at| places.contains(at)));
-        let others = sizes::equal(&case, &places).into_iter().chain(sizes::fewer(&case, &places, &grown));
         // No size is named while no file makes it do more.
-        let others = others.filter(|_| !case.is_cpu_busy);
-        all.extend(others.map(|one| Advice { is_alternative: serves, ..one }));
+        if case.is_cpu_busy {
+            continue;
+        }
+        let (equal, fewer) = (sizes::equal(&case, &places), sizes::fewer(&case, &places, &grown));
+        // Files that are made equal are not made fewer as well.
+        let is_alternative = serves || equal.is_some();
+        all.extend(equal.map(|one| Advice { is_alternative: serves, ..one }));
+        all.extend(fewer.map(|one| Advice { is_alternative, ..one }));
     }
     all.extend(smaller);
     all.extend(grown);

@@ -2,10 +2,11 @@
 //! files that are there, then new ones. They are printed and never run; what takes something away is a remark. Where the space that is free
 //! is too little for all, what is to be given back by hand comes first.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::file::{DatabaseFile, FileKind};
-use crate::layout::Layout;
+use crate::layout::{Layout, ROOM_PART};
 
 /// What is to be done, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,6 +20,7 @@ pub struct Steps {
 /// A statement with its reason, or a remark.
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
+    database: String,
     text: String,
     /// The space that it takes, or that it gives back before rows are moved into anything new, in GB.
     gb: f64,
@@ -31,7 +33,7 @@ impl Steps {
             let (database, name) = (bracketed(&file.database), quoted(&file.name));
             let text =
                 format!("-- {reason}\nALTER DATABASE {database} MODIFY FILE (NAME = {name}, SIZE = {size_gb:.0}GB);\n");
-            self.grows.push(Step { text, gb: size_gb - file.size_gb });
+            self.grows.push(Step { database: file.database.clone(), text, gb: size_gb - file.size_gb });
         }
     }
 
@@ -65,7 +67,7 @@ impl Steps {
                 bracketed(database),
                 quoted(&new)
             );
-            self.grows.push(Step { text, gb: size_gb });
+            self.grows.push(Step { database: database.clone(), text, gb: size_gb });
             self.made.push(new);
         }
     }
@@ -105,7 +107,8 @@ impl Steps {
                  removed.\n",
                 in_a_line(&file.label())
             );
-            self.gives.push(Step { text, gb: if holds_all { file.size_gb } else { 0.0 } });
+            let gb = if holds_all { file.size_gb } else { 0.0 };
+            self.gives.push(Step { database: database.to_owned(), text, gb });
         }
         for file in data[..kept].iter().filter(|file| file.size_gb > layout.data_gb) {
             let as_now_gb = like_gb(file.size_gb).unwrap_or(file.size_gb).min(file.size_gb);
@@ -113,8 +116,10 @@ impl Steps {
             let least_gb = match (holds_all, is_spread) {
                 (true, true) => layout.data_gb,
                 (true, false) => layout.data_gb.max(as_now_gb),
-                (false, _) => layout.data_gb.max(content_gb(file)).max(as_now_gb),
+                // Pages that are about to be moved need some room.
+                (false, _) => layout.data_gb.max(content_gb(file) * (1.0 + ROOM_PART)).max(as_now_gb),
             };
+            let least_gb = least_gb.min(file.size_gb);
             let now = match file.size_gb - least_gb {
                 gb if least_gb > layout.data_gb && gb >= 1.0 => {
                     format!(
@@ -129,12 +134,48 @@ impl Steps {
                 in_a_line(&file.label()),
                 layout.data_gb
             );
-            self.gives.push(Step { text, gb: file.size_gb - least_gb });
+            self.gives.push(Step { database: database.to_owned(), text, gb: file.size_gb - least_gb });
         }
     }
 
-    /// The statements, where so many GB are free, and the space can be raised by so many more; unknown is no bound.
+    /// The statements, where so many GB are free, and the space can be raised by so many more; unknown is no bound. Databases whose old and new
+    /// files have no room together are left out, which is said.
     pub fn text(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> String {
+        let Some((free_gb, more_gb)) = free_gb.zip(more_gb) else { return self.in_space(free_gb) };
+        let of = |steps: &[Step], database: &str| {
+            let own = steps.iter().filter(|step| step.database.eq_ignore_ascii_case(database));
+            own.map(|step| step.gb).sum::<f64>()
+        };
+        let (mut kept, mut text) = (self.clone(), String::new());
+        let mut seen = BTreeSet::new();
+        let mut can_have_gb = free_gb.max(0.0) + more_gb.max(0.0);
+        for database in self.grows.iter().map(|step| &step.database) {
+            if !seen.insert(database.to_lowercase()) {
+                continue;
+            }
+            let needed_gb = of(&self.grows, database) - of(&self.gives, database);
+            if needed_gb <= can_have_gb {
+                can_have_gb -= needed_gb;
+                continue;
+            }
+            let is_other = |step: &Step| !step.database.eq_ignore_ascii_case(database);
+            kept.grows.retain(is_other);
+            kept.gives.retain(is_other);
+            // Writing to a String can't fail.
+            let _ = writeln!(
+                text,
+                "-- {} is left out: its old and new files take {} GB more than there are, and {} are to be had. It takes a larger instance, or another \
+                 one that the rows are moved to.",
+                in_a_line(database),
+                needed_gb.ceil(),
+                can_have_gb.floor()
+            );
+        }
+        text + &kept.in_space(Some(free_gb))
+    }
+
+    /// The same where the space can be raised by what is missing.
+    fn in_space(&self, free_gb: Option<f64>) -> String {
         let all = |steps: &[Step]| steps.iter().map(|step| step.gb).sum::<f64>();
         let mut text = String::new();
         // An empty sum is a negative zero.
@@ -154,25 +195,12 @@ impl Steps {
         );
         text.extend(first.iter().map(|step| step.text.as_str()));
         let missing_gb = needed_gb - given_gb - free_gb;
-        let most_gb = more_gb.filter(|more| missing_gb > *more);
-        if let Some(more_gb) = most_gb {
-            let _ = writeln!(
-                text,
-                "-- Old and new files take {} GB more than there are then, and the space can be raised by {}: what has no room is left out. It takes a \
-                 larger instance, or another one that the rows are moved to.",
-                missing_gb.ceil(),
-                more_gb.max(0.0).floor()
-            );
-        } else if missing_gb > 0.0 {
-            let _ = writeln!(text, "-- Raise the space of the instance by {} GB or more.", missing_gb.ceil());
+        if missing_gb > 0.0 {
+            let raised_gb = (missing_gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB;
+            let _ = writeln!(text, "-- Raise the space of the instance by {raised_gb} GB or more.");
         }
         let mut left_gb = free_gb;
-        let mut can_have_gb = most_gb.map_or(f64::INFINITY, |more| free_gb + given_gb + more);
         for step in &self.grows {
-            can_have_gb -= step.gb;
-            if can_have_gb < 0.0 {
-                return text;
-            }
             if left_gb >= 0.0 && step.gb > left_gb {
                 text.push_str("-- From here on only once there is that space.\n");
                 left_gb = -1.0;
@@ -184,6 +212,9 @@ impl Steps {
         text
     }
 }
+
+/// An instance's space comes in multiples of so many GB (resource limits, 2022-06-02).
+pub const SPACE_STEP_GB: f64 = 32.0;
 
 fn bracketed(name: &str) -> String {
     format!("[{}]", in_a_line(name).replace(']', "]]"))
@@ -280,20 +311,23 @@ mod tests {
         assert_eq!(lines[3], "-- From here on only once there is that space.");
         assert!(lines.len() == 6 && lines[5].contains("N'l', SIZE = 130GB"), "{text}");
         let short = statements(&files[2..], &wanted, Some(64.0));
-        assert!(short.contains("-- Raise the space of the instance by 555 GB or more."), "{short}");
+        assert!(short.contains("-- Raise the space of the instance by 576 GB or more."), "{short}");
         // Rows that are there can't be given back before there is another file for them, and what can't be had is left out.
-        let full = [with("a", 590.0), file("l", FileKind::Log, 24.0)];
+        let full = [with("a", 500.0), file("l", FileKind::Log, 24.0)];
         let mut steps = Steps::default();
         steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0), &|_| Some(0.0));
         let text = |more_gb| steps.text(Some(50.0), Some(more_gb));
-        assert!(text(240.0).contains("-- Raise the space of the instance by 240 GB or more.\n"), "{}", text(240.0));
-        assert!(text(240.0).contains("First give space back by hand:\n-- shop].a is larger"), "{}", text(240.0));
-        assert_eq!((changes(&text(240.0)).len(), changes(&text(239.0)).len()), (1, 0));
-        assert!(
-            text(239.0).contains("take 240 GB more than there are then, and the space can be raised by 239"),
-            "{}",
-            text(239.0)
-        );
+        assert!(text(200.0).contains("-- Raise the space of the instance by 224 GB or more.\n"), "{}", text(200.0));
+        assert!(text(200.0).contains("First give space back by hand:\n-- shop].a is larger"), "{}", text(200.0));
+        assert_eq!((changes(&text(200.0)).len(), changes(&text(199.0)).len()), (1, 0));
+        let out = "-- shop] is left out: its old and new files take 250 GB more than there are, and 249 are to be had.";
+        assert!(text(199.0).starts_with(out) && !text(199.0).contains("SHRINKFILE"), "{}", text(199.0));
+        // What fits by itself needs nothing back first, and is not left out with another.
+        let mut both = steps.clone();
+        both.enlarge(&DatabaseFile::new("small", "f", FileKind::Data, 100.0), 130.0, "It is small.");
+        let text = both.text(Some(50.0), Some(0.0));
+        assert_eq!(changes(&text), ["ALTER DATABASE [small] MODIFY FILE (NAME = N'f', SIZE = 130GB);"]);
+        assert!(text.starts_with("-- shop] is left out") && !text.contains("give space back"), "{text}");
         // As long as all rows are in it, a file keeps the limits of its size.
         let mut steps = Steps::default();
         let hot = [with("a", 100.0), file("l", FileKind::Log, 24.0)];

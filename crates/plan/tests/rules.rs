@@ -288,10 +288,10 @@ fn where_more_fits_is_named() {
     };
     let eight = of(8, 8100.0, Some(500.0));
     assert_eq!(short(&eight), [(Some(16), 16_384.0), (None, 32_768.0), (None, 16_384.0)]);
-    assert_eq!(fits(&eight), (1, 8100.0, false), "as large as the one that is there");
-    assert_eq!(fits(&of(8, 8100.0, None)), (1, 8100.0, false));
+    assert_eq!(fits(&eight), (1, 3024.0, false), "so many of its rows as it has too many go into those");
+    assert_eq!(fits(&of(8, 8100.0, None)), (1, 3024.0, false));
     assert_eq!(short(&of(4, 2000.0, None))[0], (Some(8), 8192.0));
-    assert_eq!(fits(&of(8, 3000.0, Some(500.0))), (1, 3000.0, true));
+    assert_eq!(fits(&of(8, 3000.0, Some(500.0))), (1, 1121.0, true));
     // What has no room comes before nothing: of 92 GB that are free the log wants 110.
     let full = DatabaseFile { database: "big".to_owned(), ..data("full", 7980.0, 10.0) };
     let files = [full, data("a", 100.0, 495.0), log(20.0, 460.0)];
@@ -414,10 +414,10 @@ fn more_files_are_counted_by_what_they_are_to_carry() {
         adds.collect::<Vec<_>>()
     };
     let full = |name: &str, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..data(name, 1100.0, 7500.0) };
-    // 7,500 of 7,500: two have 13,636 where the busiest does 1.1 of their mean. Rows go by free space, so both are as large.
-    assert_eq!(of(&[full("a", 100.0)]), [(vec![0], 1, 2, 1100.0, Some(82))]);
+    // 7,500 of 7,500: rows go by size, so the large one has 1,100 of 1,614 parts of them and a tenth more, which lets both do a third more.
+    assert_eq!(of(&[full("a", 100.0)]), [(vec![0], 1, 2, 514.0, Some(33))]);
     // Both of a filegroup are one answer.
-    assert_eq!(of(&[full("a", 900.0), full("b", 900.0)]), [(vec![0, 1], 1, 3, 1100.0, Some(36))]);
+    assert_eq!(of(&[full("a", 900.0), full("b", 900.0)]), [(vec![0, 1], 1, 3, 1026.0, Some(33))]);
     let apart = |name: &str, group: &str| DatabaseFile { filegroup: Some(group.to_owned()), ..full(name, 900.0) };
     assert_eq!(of(&[apart("a", "x"), apart("b", "y")]).len(), 2);
 }
@@ -472,10 +472,10 @@ fn what_is_added_has_room_together_or_is_said_to_have_none() {
         };
         found.iter().filter_map(room).collect::<Vec<_>>()
     };
-    // Of 8,192 GB five files of 1,200 GB leave 2,192.
-    assert_eq!(rooms(5, 8, 1200.0), [true, false, false, false, false]);
-    // A file of 1,100 GB has a blob of 4,096 GB, and all blobs 35,840: with five there is room for three more.
-    assert_eq!(rooms(5, 16, 1100.0), [true, true, true, false, false]);
+    // Of 8,192 GB five files of 1,200 GB leave 2,192: four of 514.
+    assert_eq!(rooms(5, 8, 1200.0), [true, true, true, true, false]);
+    // A file of 1,100 GB has a blob of 4,096 GB, and all blobs 35,840: with eight there is room for three of 1,024.
+    assert_eq!(rooms(8, 16, 1100.0), [true, true, true, false, false, false, false, false]);
 }
 
 /// What sessions wait for comes first, of whatever database, and its times are not those of what holds them back elsewhere.

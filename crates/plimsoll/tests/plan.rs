@@ -256,7 +256,7 @@ fn what_to_enlarge_is_one_answer_with_its_statements() {
     let said = scene.say(&words).out.replace("\n  ", " ");
     for words in [
         "shop.data_0 uses 99.7 % of its IOPS, and stood at a limit in 7 intervals: with 130 GB",
-        "by how much is wanted",
+        "depending on how much is wanted",
         "All fit as they are.",
         "Files to enlarge",
         "ALTER DATABASE [shop] MODIFY FILE (NAME = N'data_0', SIZE = 130GB);",
@@ -358,8 +358,8 @@ fn cases() -> [Case; 19] {
             "--vcores 8",
             &[
                 "With 1 enlargement and 1 more data file",
-                "one of these: next-gen",
-                "8,422 GB less in other files",
+                "one of these: 16 vCores or more",
+                "3,288 GB less in other files",
                 "no room for that",
             ],
             &["-- ", "MODIFY"],
@@ -476,7 +476,7 @@ fn files_are_held_against_disks_of_a_virtual_machine() {
     assert_eq!(against["on_instance"]["before"], "shop.data is at its IOPS");
     let advice = plan["advice"].to_string();
     assert!(
-        advice.contains("do 0 to 113 % more, by how much is wanted; with as many under way, a read or write would take 62.0 ms in place of 132 ms"),
+        advice.contains("do 0 to 113 % more, depending on how much is wanted; with as many under way, a read or write would take 62.0 ms in place of 132 ms"),
         "{advice}"
     );
     let text = scene.say(&[&words[..], &disks].concat());

@@ -1,7 +1,5 @@
 //! Sentences that a person can check.
 
-use std::iter;
-
 use super::judged::{Beyond, Found, Judged, Load, Used, is_shown};
 use super::model::Model;
 use super::rules::{
@@ -37,13 +35,13 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if all_done {
         sentences.push("the target met the requested rate, so no limit held the requests back".to_owned());
     }
-    sentences.extend(judged.beyond.iter().flat_map(|(beyond, sessions)| {
+    sentences.extend(judged.beyond.map(|(beyond, sessions)| {
         let of = format!("{} of {} sessions", number(sessions.min(model.load.sessions)), number(model.load.sessions));
         match beyond {
-            Beyond::Asleep => vec![format!("{of} slept, as their statements requested")],
+            Beyond::Asleep => format!("{of} slept, as their statements requested"),
             Beyond::Named => {
-                let held = format!("{of} waited inside the server for something that more of no limit would shorten");
-                iter::once(held).chain(by_name(model)).collect()
+                let most = named_waits(model).first().map(|(name, _)| format!(", most of all {}", called(name)));
+                format!("{of} waited inside the server for what no limit stands for{}", most.unwrap_or_default())
             }
         }
     }));
@@ -103,7 +101,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         ));
     }
     sentences.extend(beside(model).filter(|_| !is_shared));
-    sentences.extend(by_name(model).filter(|sentence| !sentences.contains(sentence)).into_iter().collect::<Vec<_>>());
+    sentences.extend(by_name(model));
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
         sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
     }
@@ -180,24 +178,30 @@ fn whose(model: &Model<'_>) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// What sessions waited for by the server's own names, the longest first. Some looks count sessions of others as well.
-fn by_name(model: &Model<'_>) -> Option<String> {
+/// What sessions waited for by the server's own names, the longest first, and how many. Some looks count sessions of others as well.
+fn named_waits<'m>(model: &Model<'m>) -> Vec<(&'m str, f64)> {
     let mut waits = model.means.each_of("waiting");
     for (name, sessions) in &mut waits {
-        if CLIENT_STATES.contains(&&**name) {
+        if CLIENT_STATES.contains(name) {
             *sessions *= model.part_at_client();
         }
     }
     waits.retain(|(_, sessions)| *sessions >= LEAST_WAITING);
     waits.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let meaning = |name: &str| MEANINGS.iter().find(|(known, _)| *known == name).map(|(_, words)| format!(", {words}"));
-    let told: Vec<String> = waits
-        .iter()
-        .take(MOST_NAMES)
-        .map(|(name, sessions)| {
-            format!("{name}{} ({})", meaning(name).unwrap_or_default(), number(sessions.min(model.load.sessions)))
-        })
-        .collect();
+    waits
+}
+
+/// A wait's name, with what is meant by it.
+fn called(name: &str) -> String {
+    let meaning = MEANINGS.iter().find(|(known, _)| *known == name).map(|(_, words)| format!(", {words}"));
+    format!("{name}{}", meaning.unwrap_or_default())
+}
+
+/// The same in a sentence.
+fn by_name(model: &Model<'_>) -> Option<String> {
+    let of =
+        |(name, sessions): &(&str, f64)| format!("{} ({})", called(name), number(sessions.min(model.load.sessions)));
+    let told: Vec<String> = named_waits(model).iter().take(MOST_NAMES).map(of).collect();
     (!told.is_empty()).then(|| {
         format!(
             "of {} sessions, on average so many waited inside the server for: {}",

@@ -47,12 +47,13 @@ pub fn grow(at: usize, case: &Case<'_>) -> Option<Advice> {
 /// What a file needs that is slow where its rates don't say why. What a larger one brings is not known then.
 pub fn slow(at: usize, ms: f64, case: &Case<'_>) -> Option<Advice> {
     let (file, limits) = (&case.files[at], &case.limits.files[at]);
-    let next = limits.next.clone().filter(|_| held(at, case).is_none());
+    let held = held(at, case);
+    let next = limits.next.clone().filter(|_| held.is_none());
     let finding = match next {
         Some(Next { size_gb, step }) => {
             Finding::Grow { used: used(file, limits), slow_ms: Some(ms), size_gb, step, fits: true, brings: None }
         }
-        None => Finding::Slow { ms },
+        None => Finding::Slow { ms, held },
     };
     of("slow-file", vec![at], finding)
 }

@@ -10,6 +10,12 @@ use crate::gain;
 use crate::layout::{ROOM_PART, Rules};
 use crate::storage::{Step, Storage};
 
+/// What saves no more than so many GB is not worth moving rows.
+const LITTLE_GB: f64 = 256.0;
+
+/// Fewer files may take so many times the space of the least.
+const FEWER: f64 = 1.5;
+
 /// Data files over which rows are spread, beside those that are there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct More {
@@ -47,9 +53,23 @@ pub fn more(
     now: Now<'_>,
     (storage, rules): (&Storage<'_>, &Rules),
 ) -> Option<More> {
+    let times = (1.0 + rules.headroom_percent / 100.0) * rules.imbalance;
+    // So many GB take as many rows as those that are there have too many of: rows go by size.
+    let whole = |(size_gb, step): &(f64, Step)| {
+        let gb = |rate: f64, limit: Option<f64>| limit.map_or(f64::INFINITY, |limit| rate * times * size_gb / limit);
+        gb(iops, step.iops).max(gb(mb_per_s, step.mb_per_s))
+    };
+    let kept_gb: f64 = now.kept.iter().map(|(size_gb, _)| size_gb).sum();
+    // What arithmetic leaves is no reason for another file.
+    let relief_gb = (now.kept.iter().map(whole).fold(0.0, f64::max) - kept_gb).max(0.0) + 1.0;
     let tried = |(all, step): (usize, &Step)| {
-        let part_gb = whole_gb(content_gb / all as f64);
-        let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(now.largest_gb)).max(1.0);
+        let (part_gb, largest_gb) = match all - now.kept.len() {
+            0 => (0.0, 0.0),
+            _ if now.kept.is_empty() => (whole_gb(content_gb / all as f64), whole_gb(now.largest_gb)),
+            // What is there holds all rows.
+            new => (whole_gb(relief_gb / new as f64), 0.0),
+        };
+        let size_gb = storage.begins_gb(step).max(part_gb).max(largest_gb).max(1.0);
         let step = storage.step(size_gb)?;
         let new = std::iter::repeat_n((size_gb, step.clone()), all - now.kept.len());
         let files: Vec<(f64, Step)> = now.kept.iter().cloned().chain(new).collect();
@@ -65,8 +85,8 @@ pub fn more(
     let all: Vec<More> = all.filter_map(tried).collect();
     let gb = |one: &More| one.added as f64 * one.size_gb;
     let least_gb = all.iter().map(gb).reduce(f64::min)?;
-    // Of nearly the same space fewer files are better.
-    let near = all.into_iter().filter(|one| gb(one) <= WORTH * least_gb);
+    // Each file more is one to look after, so that fewer are better where they take little more.
+    let near = all.into_iter().filter(|one| gb(one) <= FEWER * least_gb);
     near.min_by(|a, b| a.added.cmp(&b.added).then(gb(a).total_cmp(&gb(b))))
 }
 
@@ -127,7 +147,8 @@ fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
     };
     let other_gb: f64 = answers.iter().map(gb).sum();
     let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
-    larger_gb - other_gb > (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb)
+    let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
+    larger_gb - other_gb > little_gb.max(LITTLE_GB)
 }
 
 /// What is to be added to data files of which these stand at a limit. Smaller ones grow to the size of what is added where that takes less

@@ -90,7 +90,8 @@ pub fn for_nothing(case: &Case<'_>, needed_gb: f64) -> Vec<Advice> {
         let (file, limits) = (&case.files[*at], &case.limits.files[*at]);
         // One that stands at a limit is to grow.
         let is_calm = used(file, limits).is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT);
-        let step = limits.step.as_ref().filter(|_| is_calm)?;
+        // Of a size whose limits nobody published no other has the same.
+        let step = limits.step.as_ref().filter(|step| is_calm && step.iops.is_some())?;
         let content_gb = whole_gb(file.used_gb? * (1.0 + ROOM_PART));
         Some(case.storage.begins_gb(step).max(content_gb).max(1.0))
     };

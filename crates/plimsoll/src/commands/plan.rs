@@ -71,6 +71,9 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         if options.layouts || options.against.is_some() {
             printer.warning("--layouts and --against take files with sizes, and what was read has none");
         }
+        if given.waits.is_some() || given.cpu_percent.is_some() {
+            printer.warning("--waits and --cpu are for files, and what was read has disks: they say nothing here");
+        }
         let report = disks::report(disks, &storage, headroom_percent);
         return show(&report, || json::disks(disks, &storage, headroom_percent), options, printer).map(|_| code);
     }
@@ -93,7 +96,9 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         return Err(Failure::usage(format!("--against: {problem}"))
             .hint("iops and mb_per_s in the list are those at the busiest time"));
     }
+    let said_on = said_on(catalog, &files, &storage);
     let plan = Plan {
+        said_on: said_on.as_deref(),
         against: held,
         files: &files,
         storage: &storage,
@@ -105,6 +110,26 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         remarks: &input.remarks,
     };
     show(&planned::report(&plan), || json::plan(&plan), options, printer).map(|_| code)
+}
+
+/// The latest day on which files had the limits that the list says, where those are not the ones that are taken.
+fn said_on(catalog: &Catalog, files: &[DatabaseFile], storage: &Storage<'_>) -> Option<String> {
+    let has = |storage: &Storage<'_>| {
+        files.iter().zip(&limits(files, storage).files).all(|(file, found)| {
+            let Some(step) = &found.step else { return true };
+            let pairs = file.said.iter().zip([step.iops, step.mb_per_s]);
+            pairs
+                .into_iter()
+                .all(|(said, here)| said.is_none_or(|said| here.is_some_and(|here| (said - here).abs() <= 0.5)))
+        })
+    };
+    if has(storage) {
+        return None;
+    }
+    let days = catalog.instance_editions().iter().map(|edition| edition.as_of);
+    let days = days.chain(catalog.disk_editions().iter().map(|edition| edition.as_of));
+    let on = |day: &Date| Storage::on(catalog, Wishes { day: Some(*day), ..Wishes::default() });
+    days.filter(|day| on(day).is_ok_and(|storage| has(&storage))).max().map(|day| day.to_string())
 }
 
 /// What a plan is made from.

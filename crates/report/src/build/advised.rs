@@ -4,21 +4,14 @@ use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::gain::{Bound, Brings};
 use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::{NORMAL_MS, are_unequal, used};
-use plimsoll_plan::statements::Steps;
+use plimsoll_plan::statements::SPACE_STEP_GB;
 use plimsoll_plan::storage::{Cores, Elsewhere, LimitOf};
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits, Step};
 
 use crate::model::format::{count, listed, quantity};
-use crate::model::{Table, number, text};
 
 /// Files that are named in a sentence; a table has all.
 const MOST_NAMED: usize = 5;
-
-/// An instance's space comes in multiples of so many GB (resource limits, 2022-06-02).
-const SPACE_STEP_GB: f64 = 32.0;
-
-/// Why a file grows that stands at no limit.
-const SPREAD: &str = "Rows are spread over it as well: files of one size.";
 
 /// A log that does so many times what logs may grow by was read, too.
 const READ_TIMES: f64 = 1.1;
@@ -57,22 +50,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         Finding::LogFirst => {
             let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
             let databases = listed(&databases, MOST_NAMED);
-            format!("Of {databases} enlarge the log before the data files: where much is written, commits wait for it.")
+            format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
         }
-        Finding::Grow { used, slow_ms, size_gb, step, fits, brings } => {
-            let why = match (slow_ms, used) {
-                (Some(ms), _) => slow(&named(), one.files.len(), *ms),
-                (None, Some((percent, of))) => stands(*percent, *of),
-                (None, None) => {
-                    let grow = if one.files.len() > 1 { "grow" } else { "grows" };
-                    format!("{} {grow} as well, as rows are spread over all of the filegroup", named())
-                }
-            };
-            let brings = brings.as_ref().map(gains).unwrap_or_default();
-            let room = if *fits { "" } else { ". There is no room for that" };
-            let it = if one.files.len() > 1 { "each" } else { "it" };
-            format!("{why}: with {} {it} would have {}{brings}{room}.", gb(*size_gb), has(step).unwrap_or_default())
-        }
+        Finding::Grow { .. } => grow(one, files, limits),
         Finding::Add { used_percent, of, .. } => more_files(&stands(*used_percent, *of), &one.finding),
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
@@ -117,9 +97,61 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         Finding::Waits { percent, slowest_ms, first, cores } => {
             waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)], *cores)
         }
-        Finding::Slow { ms } => slow(&named(), one.files.len(), *ms) + ".",
+        Finding::Slow { ms, held: None } => {
+            format!("{}, and no larger size has more.", slow(&named(), one.files.len(), *ms))
+        }
+        Finding::Slow { ms, held: Some(why) } => {
+            format!("{}. {}", slow(&named(), one.files.len(), *ms), held(*why, &named()))
+        }
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
+}
+
+/// That files are to grow, why, and what it brings.
+fn grow(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
+    let Finding::Grow { used, slow_ms, size_gb, step, fits, brings } = &one.finding else { return String::new() };
+    let names: Vec<String> = one.files.iter().map(|at| files[*at].label()).collect();
+    let named = || listed(&names, MOST_NAMED);
+    let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
+    let gb = |size: f64| quantity(size, "GB");
+    let why = match (slow_ms, used) {
+        (Some(ms), _) => slow(&named(), one.files.len(), *ms),
+        (None, Some((percent, of))) => stands(*percent, *of),
+        (None, None) => {
+            let grow = if one.files.len() > 1 { "grow" } else { "grows" };
+            format!("{} {grow} as well, as rows are spread over all of the filegroup", named())
+        }
+    };
+    let is_same = one.files.iter().all(|at| limits.files[*at].step.as_ref() == Some(step));
+    if is_same && used.is_none() && slow_ms.is_none() {
+        return format!("{why}: to {}, which leaves its limits as they are.", gb(*size_gb));
+    }
+    let log = brings.as_ref().and_then(|brings| log_next(one.files[0], (files, limits), brings.most_percent));
+    let unknown = slow_ms.map(|_| "; by how much that helps is not known".to_owned());
+    let brings = brings.as_ref().map(gains).or(unknown).unwrap_or_default();
+    let room = if *fits { "" } else { ". There is no room for that" };
+    let it = if one.files.len() > 1 { "each" } else { "it" };
+    let has = has(step).unwrap_or_default();
+    format!("{why}: with {} {it} would have {has}{brings}{room}.{}", gb(*size_gb), log.unwrap_or_default())
+}
+
+/// From this part of its limits on a log is soon the next one.
+const BUSY_PERCENT: f64 = 50.0;
+
+/// When the log of a data file's database stands at its limits, where that is before what the data file brings is used up.
+fn log_next(at: usize, (files, limits): (&[DatabaseFile], &Limits), most_percent: f64) -> Option<String> {
+    let is_own = |other: &usize| files[*other].kind == FileKind::Log && files[*other].is_beside(&files[at]);
+    let log = (0..files.len()).find(is_own).filter(|_| files[at].kind == FileKind::Data)?;
+    let (used_percent, of) = used(&files[log], &limits.files[log])?;
+    let more_percent = 100.0 * (100.0 / used_percent - 1.0);
+    ((BUSY_PERCENT..AT_LIMIT_PERCENT).contains(&used_percent) && more_percent < most_percent).then(|| {
+        format!(
+            " Where as much more is written, the log {} stands at its {} after {}.",
+            files[log].label(),
+            of.name(),
+            quantity(more_percent, "%")
+        )
+    })
 }
 
 /// Whether rates of a data file that has rows of the same tables are not known.
@@ -184,7 +216,8 @@ fn intervals(file: &DatabaseFile) -> Option<String> {
     let seen = file.at_limit.filter(|seen| seen.intervals > 0)?;
     let of = seen.of.map(|of| format!(" of {of}")).unwrap_or_default();
     let many = if seen.of.unwrap_or(seen.intervals) == 1 { "interval" } else { "intervals" };
-    Some(format!("{}{of} {many}", seen.intervals))
+    let once = if seen.intervals == 1 && seen.of != Some(1) { " alone (see first whether it comes again)" } else { "" };
+    Some(format!("{}{of} {many}{once}", seen.intervals))
 }
 
 /// What else raises the rate of the log.
@@ -239,11 +272,11 @@ fn short(
     let gb = |size: f64| quantity(size, "GB");
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
     let all = match (larger, added) {
-        (0, _) => count(added, "more data file"),
+        (0, _) => format!("{}, all", count(added, "more data file")),
         (1, 0) => "the enlargement below".to_owned(),
         (2, 0) => "both enlargements".to_owned(),
         (_, 0) => format!("all {larger} enlargements"),
-        _ => format!("{} and {}", count(larger, "enlargement"), count(added, "more data file")),
+        _ => format!("{} and {}, all", count(larger, "enlargement"), count(added, "more data file")),
     };
     let too_much = match (over(files_gb), over(blobs_gb)) {
         (Some((needed, most)), _) => {
@@ -282,8 +315,8 @@ fn more_files(stands: &str, found: &Finding) -> String {
         );
     }
     format!(
-        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over all {all}, they carry what was \
-         seen with 25 % to spare{brings}.{room}",
+        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over all {all} by their sizes (indexes \
+         are rebuilt for that), they carry what was seen with 25 % to spare{brings}.{room}",
         count(*added, "data file")
     )
 }
@@ -350,7 +383,8 @@ pub(super) fn gains(brings: &Brings) -> String {
         Bound::Waits => " (sessions wait for it no more than that)".to_owned(),
         Bound::Neighbours => " (then others of its filegroup stand at their limits)".to_owned(),
     };
-    let rate = format!(", and do 0 to {} more, by how much is wanted{why}", quantity(brings.most_percent, "%"));
+    let rate =
+        format!(", and do 0 to {} more, depending on how much is wanted{why}", quantity(brings.most_percent, "%"));
     let times = brings.ms.map(|[now, least, most]| {
         let [least, most] = [least, most].map(|ms| quantity(ms, "ms"));
         let between = if least == most { least } else { format!("{least} to {most}") };
@@ -423,72 +457,6 @@ pub(super) fn smaller(all: &[&Advice], files: &[DatabaseFile]) -> Option<String>
             quantity(back_gb, "GB")
         )
     })
-}
-
-/// The statements that enlarge them, as far as they fit at all.
-pub fn statements(advised: &[Advice], files: &[DatabaseFile], free_gb: Option<f64>) -> String {
-    let mut steps = Steps::default();
-    for one in advised.iter().filter(|one| !one.is_alternative) {
-        let Some(at) = one.files.first() else { continue };
-        match &one.finding {
-            Finding::Grow { size_gb, used, slow_ms, fits: true, .. } => {
-                let reason = match (slow_ms, used) {
-                    (None, None) => SPREAD.to_owned(),
-                    (None, Some((_, of))) => format!("It stands at its limit of {}.", of.name()),
-                    _ => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
-                };
-                for other in &one.files {
-                    let reason = if other == at { &reason } else { SPREAD };
-                    steps.enlarge(&files[*other], *size_gb, reason);
-                }
-            }
-            Finding::Add { added, size_gb, fits: true, .. } => steps.add(&files[*at], files, *added, *size_gb),
-            _ => {}
-        }
-    }
-    // What has no room at all is left out already.
-    steps.text(free_gb, None)
-}
-
-/// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.
-pub(super) fn table(advised: &[Advice], files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
-    struct Row<'a> {
-        file: &'a DatabaseFile,
-        used: Option<(f64, LimitOf)>,
-        size_gb: f64,
-        step: Step,
-        most_percent: Option<f64>,
-        fits: Option<&'static str>,
-    }
-    let is_out = |one: &Advice| matches!(one.finding, Finding::Grow { fits: false, .. });
-    let are_some_out = advised.iter().any(is_out);
-    let rows = |one: &Advice| -> Vec<Row<'_>> {
-        let Advice { files: places, finding: Finding::Grow { size_gb, step, brings, fits, .. }, .. } = one else {
-            return Vec::new();
-        };
-        let most_percent = brings.map(|brings| brings.most_percent);
-        let fits = are_some_out.then_some(if *fits { "yes" } else { "no" });
-        let row = |at: &usize| {
-            let (file, used) = (&files[*at], used(&files[*at], &limits.files[*at]));
-            Row { file, used, size_gb: *size_gb, step: step.clone(), most_percent, fits }
-        };
-        places.iter().map(row).collect()
-    };
-    Table::of(
-        advised.iter().filter(|one| !one.is_alternative).flat_map(rows),
-        &[
-            (text("database"), &|row: &Row<'_>| row.file.database.as_str().into()),
-            (text("file"), &|row: &Row<'_>| row.file.name.as_str().into()),
-            (number("used", "%"), &|row: &Row<'_>| row.used.map(|(percent, _)| percent).into()),
-            (text("of its"), &|row: &Row<'_>| row.used.map(|(_, of)| of.name().to_owned()).into()),
-            (number("now", "GB"), &|row: &Row<'_>| row.file.size_gb.into()),
-            (number("enlarge to", "GB"), &|row: &Row<'_>| row.size_gb.into()),
-            (number("then", "IOPS"), &|row: &Row<'_>| row.step.iops.into()),
-            (number("then", "MB/s").spare(1), &|row: &Row<'_>| row.step.mb_per_s.into()),
-            (number("more, up to", "%"), &|row: &Row<'_>| row.most_percent.into()),
-            (text("fits"), &|row: &Row<'_>| row.fits.map(str::to_owned).into()),
-        ],
-    )
 }
 
 /// `2,300 IOPS and 150 MB/s`.

@@ -185,6 +185,9 @@ fn sentence(one: &Comparison, b: &str) -> String {
 /// How the sentences of a verdict without a limit begin that say why, and what to do: the others say what is known all the same.
 const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
 
+/// What the first sentence of a verdict without a limit says of sessions that something else held up.
+const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
+
 /// What held a run back, with how far it was used; without a limit what is known of it.
 fn limit(run: &RunRecord) -> String {
     let verdict = &run.verdict;
@@ -194,7 +197,11 @@ fn limit(run: &RunRecord) -> String {
             let known = verdict.evidence.iter().find(is_known).map(|known| format!(" ({})", plain(known)));
             format!("not known for want of evidence{}", known.unwrap_or_default())
         }
-        Some("none") => "nothing that was watched".to_owned(),
+        Some("none") => {
+            let is_held = |sentence: &&String| HELD.iter().any(|part| sentence.contains(part));
+            let held = verdict.evidence.first().filter(is_held).map(|held| format!(" ({})", plain(held)));
+            format!("nothing that was watched{}", held.unwrap_or_default())
+        }
         limit => {
             let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));
             // Names begin with a capital there, and stand in a sentence here.

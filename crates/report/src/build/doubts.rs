@@ -1,6 +1,6 @@
 //! What a plan does not know of files that stand at no limit: unknown is not nothing.
 
-use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use plimsoll_plan::rules::{NORMAL_MS, is_of_storage, used};
 use plimsoll_plan::{DatabaseFile, FileKind};
 
@@ -81,7 +81,9 @@ fn doubts(plan: &Plan<'_>) -> Vec<String> {
         let file = &plan.files[at];
         file.read_ms.into_iter().chain(file.write_ms).any(|ms| ms > NORMAL_MS)
     });
+    let databases = incomplete(plan.files);
     let all = [
+        ("the list lacks files of", databases.iter().map(|(database, _)| (*database).to_owned()).collect()),
         ("less than 25 % is to spare at", near),
         ("reads or writes take longer than unthrottled at", slow),
         ("rates or limits are not known of", unknown),
@@ -111,6 +113,66 @@ pub fn log_of_database(plan: &Plan<'_>, file: &DatabaseFile) -> Option<f64> {
     let binds = file.kind == FileKind::Log && !file.is_of_tempdb() && of_instance.is_none_or(|rate| rate > low);
     let seen = file.mb_per_s.filter(|seen| binds && 100.0 * seen >= AT_LIMIT_PERCENT * low)?;
     Some(100.0 * seen / high)
+}
+
+/// Databases of users of which the list has data files without a log, or the other way round, with what is missing. A list of data files
+/// alone, or of logs alone, is one on purpose.
+fn incomplete(files: &[DatabaseFile]) -> Vec<(&str, FileKind)> {
+    if [FileKind::Data, FileKind::Log].iter().any(|kind| files.iter().all(|file| file.kind != *kind)) {
+        return Vec::new();
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    let mut all = Vec::new();
+    for file in files.iter().filter(|file| !file.is_of_tempdb() && !file.is_of_system()) {
+        if seen.iter().any(|database| database.eq_ignore_ascii_case(&file.database)) {
+            continue;
+        }
+        seen.push(&file.database);
+        let has = |kind: FileKind| files.iter().any(|other| other.kind == kind && other.is_beside(file));
+        let missing = [FileKind::Data, FileKind::Log].into_iter().filter(|kind| !has(*kind));
+        all.extend(missing.map(|kind| (file.database.as_str(), kind)));
+    }
+    all
+}
+
+/// That the list has not all files of a database.
+pub fn missing(files: &[DatabaseFile]) -> Option<String> {
+    let all = incomplete(files);
+    let named = |kind: FileKind, what: &str| {
+        let own = all.iter().filter(|(_, missing)| *missing == kind);
+        let names: Vec<&str> = own.map(|(database, _)| *database).collect();
+        (!names.is_empty()).then(|| format!("no {what} of {}", listed(&names, MOST_NAMED)))
+    };
+    let parts: Vec<String> =
+        [named(FileKind::Data, "data file"), named(FileKind::Log, "log")].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "The list has {}: nothing is known of that. The published script leaves out files that are larger than its own table of limits.",
+            parts.join(", and ")
+        )
+    })
+}
+
+/// Files that were seen above their limits, and count as standing at them.
+pub fn inexact(plan: &Plan<'_>) -> Option<String> {
+    let of = |(file, limits): (&DatabaseFile, &plimsoll_plan::FileLimits)| {
+        let step = limits.step.as_ref()?;
+        let pairs = [(file.iops, step.iops, "IOPS"), (file.mb_per_s, step.mb_per_s, "MB/s")];
+        pairs.into_iter().find_map(|(seen, limit, unit)| {
+            let (seen, limit) = (seen?, limit?);
+            let is_so =
+                100.0 * seen >= ABOVE_PERCENT * limit && file.is_inexact(seen / limit, [step.iops, step.mb_per_s]);
+            is_so.then(|| format!("{} {} of {}", file.label(), quantity(seen, unit), quantity(limit, unit)))
+        })
+    };
+    let names: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(of).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Looks of a second or so are not exact: what was seen above a limit for a moment counts as standing at it ({}). If a file does so all the \
+             time, other limits hold there, as on next-generation General Purpose.",
+            listed(&names, MOST_NAMED)
+        )
+    })
 }
 
 /// Whether intervals at a limit were counted that the highest rates don't reach, by the limits of whoever counted them.

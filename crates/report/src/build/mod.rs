@@ -9,6 +9,7 @@ mod comparison;
 mod cpu;
 pub mod disks;
 mod doubts;
+mod enlarged;
 mod evidence;
 mod facts;
 mod families;

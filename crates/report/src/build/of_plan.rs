@@ -28,6 +28,8 @@ pub struct Plan<'a> {
     pub observed: &'a Observed,
     /// The same load on disks that all files share.
     pub against: Option<(&'a Pool, Against)>,
+    /// The latest day of which the limits are that the list has, where those are others.
+    pub said_on: Option<&'a str>,
     /// What is to be known of where it comes from.
     pub remarks: &'a [String],
 }

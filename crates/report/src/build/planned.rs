@@ -5,11 +5,12 @@ use plimsoll_plan::rules::used;
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
 
-pub use super::advised::{advice, statements};
+pub use super::advised::advice;
+pub use super::enlarged::statements;
 
 use super::of_plan::MOST_NAMED;
 pub use super::of_plan::Plan;
-use super::{advised, against, doubts, layouts, notes, plots_files};
+use super::{advised, against, doubts, enlarged, layouts, notes, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
 use crate::model::{Block, Part, Rank, Report, Table, Tone, number, text};
 
@@ -55,7 +56,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     if grown > MOST_GROWN {
         answer.say(
             Tone::Plain,
-            format!("A table has all {files_grown} files that are to grow, those that use most of their limits first."),
+            format!("A table has all {files_grown} files that are to grow, first those of the database of which a file uses most of its limits."),
         );
     }
     if advised.is_empty() {
@@ -71,6 +72,8 @@ pub fn report(plan: &Plan<'_>) -> Report {
         .chain(other_limits(plan))
         .chain(uncounted(plan))
         .chain(doubts::contradiction(plan))
+        .chain(doubts::inexact(plan))
+        .chain(doubts::missing(files))
     {
         answer.say(Tone::Warning, sentence);
     }
@@ -78,8 +81,8 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(Tone::Quiet, sentence);
     }
     let mut grow = Part::of(Rank::Table);
-    grow.table("Files to enlarge", advised::table(advised, files, limits));
-    let statements = statements(advised, files, storage.space_gb().map(|space| space - limits.file_gb));
+    grow.table("Files to enlarge", enlarged::table(advised, files, limits));
+    let statements = statements(advised, (files, limits), storage.space_gb().map(|space| space - limits.file_gb));
     if found.is_none() && !statements.is_empty() {
         grow.blocks.push(Block::Text(layouts::STATEMENTS.to_owned(), statements));
     }
@@ -157,9 +160,36 @@ fn other_limits(plan: &Plan<'_>) -> Option<String> {
         Some(format!("{} {} there and {} here", file.label(), quantity(said, unit), quantity(here, unit)))
     };
     let all: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(|pair| differs(&pair)).collect();
+    let stood = |(file, of): (&DatabaseFile, &FileLimits)| {
+        let step = of.step.as_ref()?;
+        let pairs = [(file.said[0], step.iops, file.iops), (file.said[1], step.mb_per_s, file.mb_per_s)];
+        let is_held = |(said, here, seen): (Option<f64>, Option<f64>, Option<f64>)| {
+            let (said, seen) = (said?, seen?);
+            let near = AT_LIMIT_PERCENT * said..ABOVE_PERCENT * said;
+            (here? > said + 0.5 && near.contains(&(100.0 * seen))).then_some(())
+        };
+        pairs.into_iter().find_map(is_held)?;
+        let seen = file.at_limit.filter(|seen| seen.intervals > 1)?;
+        Some(format!(
+            "{} in {}",
+            file.label(),
+            count(usize::try_from(seen.intervals).unwrap_or(usize::MAX), "interval")
+        ))
+    };
+    let held: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(stood).collect();
+    let day = plan.said_on.map_or_else(String::new, |day| format!(" --date {day} has these limits."));
+    let held = if held.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " By the list these stood at its limits and did no more, so that those hold, and larger files may help: {}.",
+            listed(&held, MOST_NAMED)
+        )
+    };
+    let day = if day.is_empty() { " --date names the day whose limits count.".to_owned() } else { day };
     (!all.is_empty()).then(|| {
         format!(
-            "The list was made by other limits than those of {}: {}. --date names the day whose limits count.",
+            "The list was made by other limits than those of {}: {}.{held}{day}",
             plan.storage.files.as_of,
             listed(&all, MOST_NAMED)
         )

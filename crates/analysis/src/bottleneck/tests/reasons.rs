@@ -222,10 +222,9 @@ fn a_wait_with_a_name_but_without_a_limit_comes_before_a_limit_that_brings_less(
     let held = of(&[("waiting_for_others", 5.6), ("waiting_for_log_write", 2.0)]);
     assert_eq!(held.limits(), Some(vec![]), "{held:?}");
     assert!(held.beyond.is_some_and(|(beyond, _)| beyond == Beyond::Named), "{held:?}");
-    assert!(held.evidence[0].starts_with("5.6 of 8 sessions waited inside the server"), "{:?}", held.evidence);
-    let named = "IPC/SyncRep, the synchronous standby, at each commit (5.6)";
-    assert!(held.evidence[1].ends_with(named), "{:?}", held.evidence);
-    assert_eq!(held.evidence.iter().filter(|sentence| sentence.contains("SyncRep")).count(), 1);
+    let first = "5.6 of 8 sessions waited inside the server for what no limit stands for, most of all IPC/SyncRep, the synchronous \
+                 standby, at each commit";
+    assert_eq!(held.evidence[0], first);
     // Where the log takes more of the time it is the limit all the same, and the machine stopped is no answer.
     let log = of(&[("waiting_for_others", 2.2), ("waiting_for_log_write", 5.4)]);
     assert_eq!(log.limits(), Some(vec!["log_write"]), "{log:?}");

@@ -93,7 +93,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         |waits| json!({ "data_percent": waits.data, "log_percent": waits.log, "governor_percent": waits.governor }),
     );
     let free_gb = plan.storage.space_gb().map(|space| space - found.file_gb);
-    let statements = planned::statements(plan.advised, all, free_gb);
+    let statements = planned::statements(plan.advised, (all, found), free_gb);
     let known = [
         ("files", Some(json!(all.iter().zip(&found.files).enumerate().map(of).collect::<Vec<_>>()))),
         ("instance", Some(Value::Object(instance))),

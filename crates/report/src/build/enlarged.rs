@@ -1,0 +1,82 @@
+//! The files that are to grow, as a table and as statements.
+
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::rules::used;
+use plimsoll_plan::statements::Steps;
+use plimsoll_plan::storage::LimitOf;
+use plimsoll_plan::{Advice, DatabaseFile, Finding, Limits, Step};
+
+use crate::model::{Table, number, text};
+
+/// Why a file grows that stands at no limit.
+const SPREAD: &str = "Rows are spread over it as well: files of one size. They come into it once indexes are rebuilt.";
+
+/// The statements that enlarge them, as far as they fit at all.
+pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits), free_gb: Option<f64>) -> String {
+    let mut steps = Steps::default();
+    let at_its_limit = |at: usize| {
+        let (percent, of) = used(&files[at], &limits.files[at])?;
+        (percent >= AT_LIMIT_PERCENT).then(|| format!("It stands at its limit of {}.", of.name()))
+    };
+    for one in advised.iter().filter(|one| !one.is_alternative) {
+        let Some(at) = one.files.first() else { continue };
+        match &one.finding {
+            Finding::Grow { size_gb, slow_ms, fits: true, .. } => {
+                let reason = match slow_ms {
+                    None => SPREAD.to_owned(),
+                    Some(_) => "It is slow, and probably stands at a limit for parts of the time.".to_owned(),
+                };
+                for other in &one.files {
+                    let own = at_its_limit(*other).filter(|_| slow_ms.is_none());
+                    let reason = own.as_deref().unwrap_or(if other == at { &reason } else { SPREAD });
+                    steps.enlarge(&files[*other], *size_gb, reason);
+                }
+            }
+            Finding::Add { added, size_gb, fits: true, .. } => steps.add(&files[*at], files, *added, *size_gb),
+            _ => {}
+        }
+    }
+    // What has no room at all is left out already.
+    steps.text(free_gb, None)
+}
+
+/// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.
+pub(super) fn table(advised: &[Advice], files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
+    struct Row<'a> {
+        file: &'a DatabaseFile,
+        used: Option<(f64, LimitOf)>,
+        size_gb: f64,
+        step: Step,
+        most_percent: Option<f64>,
+        fits: Option<&'static str>,
+    }
+    let is_out = |one: &Advice| matches!(one.finding, Finding::Grow { fits: false, .. });
+    let are_some_out = advised.iter().any(is_out);
+    let rows = |one: &Advice| -> Vec<Row<'_>> {
+        let Advice { files: places, finding: Finding::Grow { size_gb, step, brings, fits, .. }, .. } = one else {
+            return Vec::new();
+        };
+        let most_percent = brings.map(|brings| brings.most_percent);
+        let fits = are_some_out.then_some(if *fits { "yes" } else { "no" });
+        let row = |at: &usize| {
+            let (file, used) = (&files[*at], used(&files[*at], &limits.files[*at]));
+            Row { file, used, size_gb: *size_gb, step: step.clone(), most_percent, fits }
+        };
+        places.iter().map(row).collect()
+    };
+    Table::of(
+        advised.iter().filter(|one| !one.is_alternative).flat_map(rows),
+        &[
+            (text("database"), &|row: &Row<'_>| row.file.database.as_str().into()),
+            (text("file"), &|row: &Row<'_>| row.file.name.as_str().into()),
+            (number("used", "%"), &|row: &Row<'_>| row.used.map(|(percent, _)| percent).into()),
+            (text("of its"), &|row: &Row<'_>| row.used.map(|(_, of)| of.name().to_owned()).into()),
+            (number("now", "GB"), &|row: &Row<'_>| row.file.size_gb.into()),
+            (number("enlarge to", "GB"), &|row: &Row<'_>| row.size_gb.into()),
+            (number("then", "IOPS"), &|row: &Row<'_>| row.step.iops.into()),
+            (number("then", "MB/s").spare(1), &|row: &Row<'_>| row.step.mb_per_s.into()),
+            (number("more, up to", "%"), &|row: &Row<'_>| row.most_percent.into()),
+            (text("fits"), &|row: &Row<'_>| row.fits.map(str::to_owned).into()),
+        ],
+    )
+}
