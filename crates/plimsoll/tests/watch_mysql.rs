@@ -250,7 +250,6 @@ fn statements_that_are_not_counted_are_not_known() {
         let name = "NAME = 'statements_digest'";
         server.sql(&format!("UPDATE performance_schema.setup_consumers SET ENABLED = '{state}' WHERE {name}")).unwrap();
     };
-    server.sql("UPDATE performance_schema.setup_actors SET ENABLED = 'NO'").unwrap();
     let url = server.socket_url("test");
     let (child, mut lines) = begun(&scene, &["watch", &url, "--every", "1s", "--json"]);
     slots(&mut lines, 1);
@@ -262,6 +261,15 @@ fn statements_that_are_not_counted_are_not_known() {
     consumer("YES");
     let on = slots(&mut lines, 3).pop().unwrap();
     assert!(!on["status"].as_str().unwrap().contains("partial"), "{on:#}");
+    let users = |state: &str| {
+        server.sql(&format!("UPDATE performance_schema.setup_actors SET ENABLED = '{state}'")).unwrap();
+    };
+    users("NO");
+    load(&server, 20);
+    let left_out = slots(&mut lines, 2).pop().unwrap();
+    assert!(left_out["status"].as_str().unwrap().contains("partial"), "{left_out:#}");
+    users("YES");
+    slots(&mut lines, 2);
     let (_, err) = interrupted(child, lines);
     assert!(err.contains("for a part of the time statements were not counted"), "{err}");
     assert!(err.contains("performance_schema.setup_actors leaves them out"), "{err}");

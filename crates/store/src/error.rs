@@ -99,6 +99,11 @@ impl StoreError {
         Self::Moved(format!("{} was moved, removed or replaced while a run was kept in it{rest}", path.display()))
     }
 
+    pub(crate) fn emptied(path: &Path) -> Self {
+        let path = path.display();
+        Self::Moved(format!("{path} was emptied or written over while a run was kept in it: what it had is gone"))
+    }
+
     pub(crate) fn no_file(path: &Path, kind: FileType) -> Self {
         let name = match kind {
             kind if kind.is_dir() => "directory",

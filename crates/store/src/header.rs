@@ -152,6 +152,12 @@ pub(crate) fn file_at(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|there| (there.dev(), there.ino()))
 }
 
+/// Whether a file of SQLite has lost its beginning: somebody emptied it, or wrote over it. A read that fails says nothing.
+pub(crate) fn is_emptied(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    beginning(path, &mut start).is_ok_and(|read| read < start.len() || start != *MAGIC)
+}
+
 /// What SQLite has beside a file, which is not reached by a link.
 pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.to_owned().into_os_string();

@@ -13,7 +13,7 @@ use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::header::{Open, file_at};
+use crate::header::{Open, file_at, is_emptied};
 use crate::schema::{self, Owner};
 use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, making, summary};
 
@@ -294,6 +294,9 @@ impl RunStore {
         // What is written to a file that nobody will open any more is lost.
         if file_at(&self.path) != self.file {
             return Err(StoreError::moved(&self.path, Some(&log)));
+        }
+        if is_emptied(&self.path) {
+            return Err(StoreError::emptied(&self.path));
         }
         if self.log.is_some() && file_at(&log) != self.log {
             // The store itself takes what the log has for as long as we have that open.

@@ -93,6 +93,18 @@ fn a_store_that_is_moved_keeps_nothing_unsaid() {
     moved(&store, "run-4");
 }
 
+/// SQLite goes on with what it knows of the file, and what it says is kept is nowhere.
+#[test]
+fn a_store_that_is_emptied_keeps_nothing_unsaid() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = RunStore::open(&path).unwrap();
+    keep(&store, &finished("run-1")).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    let refused = keep(&store, &finished("run-2"));
+    assert!(matches!(&refused, Err(StoreError::Moved(words)) if words.contains("runs.db was emptied")), "{refused:?}");
+}
+
 #[test]
 fn many_may_make_the_store_at_once() {
     let folder = tempfile::tempdir().unwrap();

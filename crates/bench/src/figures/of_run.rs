@@ -64,6 +64,9 @@ pub fn so_far(record: &mut RunRecord, steps: &[Step]) {
     record.result = record.results.first().cloned();
 }
 
+/// The doubt of a figure that a faster client would have made higher.
+pub const CLIENT_WAS_THE_LIMIT: &str = "at least: our own client was the limit";
+
 /// A client that was the limit makes the rates of requests lower bounds. In virtual time it never is.
 pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {
     if record.host.client.as_ref().is_none_or(|client| client.verdict != "was-the-limit") {
@@ -72,7 +75,7 @@ pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {
     for series in
         all.iter_mut().filter(|series| ["request_rate", "row_rate", "content_rate"].contains(&series.metric.as_str()))
     {
-        let doubt = "at least: our own client was the limit".to_owned();
+        let doubt = CLIENT_WAS_THE_LIMIT.to_owned();
         series.note = Some(series.note.take().map_or(doubt.clone(), |note| format!("{doubt}; {note}")));
         series.doubt = Some(doubt);
     }

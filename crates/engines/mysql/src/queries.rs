@@ -47,9 +47,9 @@ pub(super) struct DigestSampler {
     /// When the statements of sessions began, as it was computed when they were first seen.
     begun: BTreeMap<i64, Begun>,
     listed: Listed,
-    /// Whether statements were counted at the last reading, and why they were not at one of them.
+    /// Whether all statements were counted at the last reading, and why they were not at one of them.
     is_counting: bool,
-    uncounted: Option<Error>,
+    uncounted: Option<String>,
     /// Whether sessions that wait for row locks are seen.
     sees_transactions: bool,
 }
@@ -72,8 +72,9 @@ struct Facts {
     counts_all_users: bool,
 }
 
-/// What counts all users.
-const ALL_USERS: &str = "an enabled row ('%', '%', '%') and no disabled one";
+/// Why some users are not counted.
+const SOME_USERS: &str = "performance_schema.setup_actors leaves them out, which counts all with an enabled row ('%', '%', '%') and no disabled \
+                          one; sessions that began meanwhile stay out until they end";
 
 impl Facts {
     /// From the answer to "statistics of statements".
@@ -108,7 +109,7 @@ impl Facts {
             room: number(row, 1).unwrap_or(0),
             session_limit: number(row, 2),
             sees_current: number(row, 5) == Some(1),
-            counts_all_users: number(row, 6) > Some(0) && number(row, 7) == Some(0),
+            counts_all_users: number(row, 6) > Some(0) && number(row, 7) == Some(0) && number(row, 8) == Some(0),
         })
     }
 }
@@ -248,7 +249,10 @@ impl DigestSampler {
             Err(error) if error.kind == ErrorKind::Lost => return Err(error),
             answer => answer,
         };
-        self.sees_transactions = answer.is_ok();
+        // Another error than that of a missing right says nothing of the right.
+        if !matches!(&answer, Err(error) if error.kind != ErrorKind::Permission) {
+            self.sees_transactions = answer.is_ok();
+        }
         let of = |row: &Vec<Option<String>>| Some((i64::try_from(number(row, 0)?).ok()?, number(row, 1)? == 1));
         Ok(answer.unwrap_or_default().iter().filter_map(of).collect())
     }
@@ -258,10 +262,13 @@ impl DigestSampler {
         let is_counting = match Facts::of(self.ask(text("statistics of statements"))) {
             Ok(facts) => {
                 self.facts = facts;
-                true
+                if !facts.counts_all_users {
+                    self.uncounted = Some(format!("those of some users: {SOME_USERS}"));
+                }
+                facts.counts_all_users
             }
             Err(error) if error.kind == ErrorKind::ToolMissing => {
-                self.uncounted = Some(error);
+                self.uncounted = Some(error.to_string());
                 false
             }
             Err(error) => return Err(error),
@@ -306,14 +313,10 @@ impl QuerySampler for DigestSampler {
     fn warnings(&self) -> Vec<String> {
         let Facts { room, sees_current, counts_all_users, .. } = self.facts;
         let mut warnings = Vec::new();
-        if let Some(error) = &self.uncounted {
-            warnings.push(format!("for a part of the time statements were not counted: {error}"));
-        }
-        if !counts_all_users {
-            warnings.push(format!(
-                "statements of some users are not counted: performance_schema.setup_actors leaves them out, which counts all users with \
-                 {ALL_USERS}"
-            ));
+        if let Some(why) = &self.uncounted {
+            warnings.push(format!("for a part of the time statements were not counted: {why}"));
+        } else if !counts_all_users {
+            warnings.push(format!("statements of some users are not counted: {SOME_USERS}"));
         }
         if !self.sees_transactions {
             let text = "row locks and idle transactions are not seen, so that a session at work may wait for a row lock: GRANT PROCESS ON *.* \

@@ -50,6 +50,8 @@ pub(super) struct Extension {
     /// The most statements that it keeps.
     most: Option<usize>,
     tracked: String,
+    /// Whether statements have the numbers by which they are counted.
+    is_numbered: bool,
 }
 
 impl Extension {
@@ -100,6 +102,7 @@ impl Extension {
             number,
             most: row.get(3),
             tracked: row.text(4).unwrap_or_default().to_owned(),
+            is_numbered: row.text(6) != Some("off"),
         })
     }
 
@@ -388,6 +391,10 @@ impl QuerySampler for StatementSampler {
                         and is no text in this one's; pg_stat_statements_reset() empties the list";
             warnings.push(text.to_owned());
         }
+        if !self.extension.is_numbered {
+            let text = "compute_query_id is off: no statement has the number by which it is counted; set it to auto";
+            warnings.push(text.to_owned());
+        }
         if self.extension.tracked == "none" {
             let text =
                 "pg_stat_statements.track is none: only sessions that set it for themselves are counted; set it to top";
@@ -483,6 +490,7 @@ mod tests {
             number: number_of(version),
             most: None,
             tracked: String::new(),
+            is_numbered: true,
         };
         let sql = |version: &str| {
             let words = of(version).words();

@@ -5,6 +5,7 @@ pub mod predictions;
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
+use plimsoll_bench::figures::of_run::CLIENT_WAS_THE_LIMIT;
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
 use plimsoll_measurement::{Basis, Figure, RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
@@ -276,22 +277,37 @@ impl Row {
         // A bound is no estimate; a join that did not have its CPUs has a ratio, and it means nothing.
         let bounded = a.bound || b.bound;
         let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
-        let limited = [base, other].into_iter().any(|run| plimsoll_report::bound(run, &a.unit).is_some());
-        let client = limited.then(|| "the client limited one of the runs, so its figure is a bound".to_owned());
+        let of_client = |series: &Series| series.doubt.as_deref() == Some(CLIENT_WAS_THE_LIMIT);
+        let is_limited =
+            |run: &RunRecord, series: &Series| of_client(series) || plimsoll_report::bound(run, &a.unit).is_some();
+        let limited = [is_limited(base, a), is_limited(other, b)];
         let is_predicted = [base, other].iter().any(|run| run.basis == Basis::Predicted);
         let sets = is_predicted
             .then(|| "sets of parameters are no repetitions, so the prediction's own interval counts".to_owned());
-        let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref()).or(sets.as_ref());
+        let own = |series: &Series| series.doubt.clone().filter(|_| !of_client(series));
+        let doubt = own(a).or_else(|| own(b)).or(sets);
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
-        let judged = outcome.filter(|_| doubt.is_none());
+        // With a faster client a side would only be better: a verdict in its favour stands.
+        let stands = |verdict: Verdict| match limited {
+            [false, false] => true,
+            [true, false] => verdict == Verdict::Worse,
+            [false, true] => verdict == Verdict::Better,
+            [true, true] => false,
+        };
+        let judged = outcome.filter(|found| doubt.is_none() && stands(found.verdict));
+        let client = limited.contains(&true).then(|| match judged {
+            Some(_) => "the client limited the better run, so the difference is at least that".to_owned(),
+            None => "the client limited one of the runs, so its figure is a bound".to_owned(),
+        });
+        let doubt = doubt.or(client);
         Self {
             metric: a.metric.clone(),
             outcome,
             verdict: judged.map_or(Verdict::Undecided, |comparison| comparison.verdict),
             repetitions: [a, b].map(|series| series.values.len()),
             repetitions_to_decide: judged.and_then(|_| compare::repetitions_to_decide(&a.values, &b.values, terms)),
-            note: if bounded { Some(format!("{} against {}", note(a), note(b))) } else { doubt.cloned().or(absent) },
+            note: if bounded { Some(format!("{} against {}", note(a), note(b))) } else { doubt.or(absent) },
             higher_is_better: terms.higher_is_better,
             p_value: judged.and_then(|_| compare::p_value(&a.values, &b.values)),
             p_adjusted: None,
@@ -348,11 +364,15 @@ mod tests {
         }
     }
 
-    fn row(a: &[f64], b: &[f64], margin: f64) -> Row {
+    fn empty() -> RunRecord {
         let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
             "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
             "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
-        let run: RunRecord = serde_json::from_str(text).unwrap();
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn row(a: &[f64], b: &[f64], margin: f64) -> Row {
+        let run = empty();
         let series = |values: &[f64]| Series::new("read_rate", "MB/min", values.to_vec());
         Row::of(&run, &run, &series(a), &series(b), margin)
     }
@@ -376,16 +396,31 @@ mod tests {
         assert_eq!(row(&[100.0, 100.0], &[0.0, 200.0], 0.05).sentence(), "undecided", "a rate of zero has no ratio");
     }
 
+    /// With a faster client the run that it held back would only be better.
+    #[test]
+    fn a_bound_is_no_doubt_where_it_lies_on_the_far_side() {
+        let limited = |values: &[f64]| {
+            let doubt = Some(CLIENT_WAS_THE_LIMIT.to_owned());
+            Series { doubt, ..Series::new("request_rate", "1/s", values.to_vec()) }
+        };
+        let free = |values: &[f64]| Series::new("request_rate", "1/s", values.to_vec());
+        let (high, low) = ([2700.0, 2710.0, 2690.0], [360.0, 362.0, 358.0]);
+        let run = empty();
+        let verdict = |a: &Series, b: &Series| Row::of(&run, &run, a, b, 0.05).verdict;
+        assert_eq!(verdict(&limited(&high), &free(&low)), Verdict::Worse);
+        assert_eq!(verdict(&free(&low), &limited(&high)), Verdict::Better);
+        assert_eq!(verdict(&free(&high), &limited(&low)), Verdict::Undecided);
+        assert_eq!(verdict(&limited(&high), &limited(&low)), Verdict::Undecided);
+        let said = Row::of(&run, &run, &limited(&high), &free(&low), 0.05).why();
+        assert_eq!(said.as_deref(), Some("the client limited the better run, so the difference is at least that"));
+    }
+
     #[test]
     fn one_of_many_metrics_that_is_worse_by_chance_is_no_failure() {
         // One in twenty-two by itself (p = 0.046): among five metrics that happens in one family of five.
         let chance = || row(&[100.0, 104.0, 97.0], &[92.0, 90.0, 96.0], 0.0);
         let same = || row(&[100.0, 104.0, 97.0], &[101.0, 97.0, 103.0], 0.0);
-        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "",
-            "target": "", "engine": "", "clock": "real", "started_at": "", "parameters": {},
-            "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
-            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
-        let run: RunRecord = serde_json::from_str(text).unwrap();
+        let run = empty();
         let family = |rows: Vec<Row>| {
             let unsteady = [Vec::new(), Vec::new()];
             let mut pairs = [Pair { base: &run, other: &run, differences: Vec::new(), rows, unsteady }];

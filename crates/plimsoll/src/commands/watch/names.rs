@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_engine::QueryText;
 use plimsoll_measurement::counters::Item;
+use plimsoll_measurement::foreign;
 use plimsoll_report::model::format;
 use serde_json::{Map, Value};
 
@@ -26,7 +27,8 @@ pub fn moment(us: i64) -> String {
 /// The begin of a text on one line.
 pub fn short(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
+    // A name that a client chose may drive a terminal.
+    let line = foreign::plain(&words.join(" "));
     let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
     if line.chars().count() <= most {
         return line;
