@@ -48,9 +48,6 @@ pub struct AtLimit {
     pub above: Option<u64>,
 }
 
-/// A look of a second or so is no more exact than this: a file that stands at its limit may be seen to do so many times of it.
-const MOST_INEXACT: f64 = 1.5;
-
 /// What is in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
@@ -110,19 +107,6 @@ impl DatabaseFile {
             at_limit: None,
             said: [None; 2],
         }
-    }
-
-    /// Whether it stands at its limits although its highest rate is so many times one of them: intervals at a limit were counted by these
-    /// limits, and few of them are as far above.
-    pub fn is_inexact(&self, times: f64, limits: [Option<f64>; 2]) -> bool {
-        let are_same = self
-            .said
-            .iter()
-            .zip(limits)
-            .all(|(said, here)| said.zip(here).is_none_or(|(said, here)| (said - here).abs() <= 0.5));
-        let Some(seen) = self.at_limit.filter(|seen| seen.intervals > 0 && are_same) else { return false };
-        let is_rare = seen.above.is_none_or(|above| 2 * above <= seen.intervals);
-        times < MOST_INEXACT && is_rare
     }
 
     /// Database and file, as sentences name it: `shop.data1`.

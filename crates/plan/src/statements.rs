@@ -37,6 +37,17 @@ impl Steps {
         }
     }
 
+    /// Spreads rows over the files that are there: a remark, as each index has a statement of its own.
+    pub fn spread(&mut self, beside: &DatabaseFile) {
+        let group = beside.filegroup.as_deref().map(in_a_line).map(|group| format!(" of filegroup {group}"));
+        let text = format!(
+            "-- Rebuild the indexes{} in {} (ALTER INDEX ALL ON ... REBUILD), so that rows are spread over all files.\n",
+            group.unwrap_or_default(),
+            in_a_line(&beside.database)
+        );
+        self.grows.push(Step { database: beside.database.clone(), text, gb: 0.0 });
+    }
+
     /// Adds so many data files of a size beside one, into its filegroup where the list has that.
     pub fn add(&mut self, beside: &DatabaseFile, files: &[DatabaseFile], count: usize, size_gb: f64) {
         let database = &beside.database;
@@ -138,16 +149,15 @@ impl Steps {
         }
     }
 
-    /// The statements, where so many GB are free, and the space can be raised by so many more; unknown is no bound. Databases whose old and new
-    /// files have no room together are left out, which is said.
-    pub fn text(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> String {
-        let Some((free_gb, more_gb)) = free_gb.zip(more_gb) else { return self.in_space(free_gb) };
+    /// Databases whose old and new files have no room together where so many GB are free and the space can be raised by so many more, with the
+    /// GB that are missing and those that are to be had; unknown is no bound.
+    pub fn without_room(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> Vec<(String, [f64; 2])> {
+        let Some((free_gb, more_gb)) = free_gb.zip(more_gb) else { return Vec::new() };
         let of = |steps: &[Step], database: &str| {
             let own = steps.iter().filter(|step| step.database.eq_ignore_ascii_case(database));
             own.map(|step| step.gb).sum::<f64>()
         };
-        let (mut kept, mut text) = (self.clone(), String::new());
-        let mut seen = BTreeSet::new();
+        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
         let mut can_have_gb = free_gb.max(0.0) + more_gb.max(0.0);
         for database in self.grows.iter().map(|step| &step.database) {
             if !seen.insert(database.to_lowercase()) {
@@ -156,9 +166,19 @@ impl Steps {
             let needed_gb = of(&self.grows, database) - of(&self.gives, database);
             if needed_gb <= can_have_gb {
                 can_have_gb -= needed_gb;
-                continue;
+            } else {
+                all.push((database.clone(), [needed_gb, can_have_gb]));
             }
-            let is_other = |step: &Step| !step.database.eq_ignore_ascii_case(database);
+        }
+        all
+    }
+
+    /// The statements, where so many GB are free, and the space can be raised by so many more. Databases that have no room are left out, which is
+    /// said.
+    pub fn text(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> String {
+        let (mut kept, mut text) = (self.clone(), String::new());
+        for (database, [needed_gb, can_have_gb]) in self.without_room(free_gb, more_gb) {
+            let is_other = |step: &Step| !step.database.eq_ignore_ascii_case(&database);
             kept.grows.retain(is_other);
             kept.gives.retain(is_other);
             // Writing to a String can't fail.
@@ -166,12 +186,12 @@ impl Steps {
                 text,
                 "-- {} is left out: its old and new files take {} GB more than there are, and {} are to be had. It takes a larger instance, or another \
                  one that the rows are moved to.",
-                in_a_line(database),
+                in_a_line(&database),
                 needed_gb.ceil(),
                 can_have_gb.floor()
             );
         }
-        text + &kept.in_space(Some(free_gb))
+        text + &kept.in_space(free_gb)
     }
 
     /// The same where the space can be raised by what is missing.

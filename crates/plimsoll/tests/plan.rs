@@ -368,13 +368,8 @@ fn cases() -> [Case; 19] {
         (
             "a,a,data,50,499,20,\nb,b,data,600,4990,100,\nc,c,data,100,5500,20,\no,o,data,900,5,1,\n",
             "--vcores 4 --layouts",
-            &[
-                "no room for that: c.c",
-                "b 3 x 200 GB",
-                "with the layout above the data files of b would carry it",
-                "N'a', SIZE = 130GB",
-            ],
-            &["do not fit together", "[c]"],
+            &["no room for that: c.c", "Other files would carry b", "N'a', SIZE = 130GB"],
+            &["do not fit together", "[c]", "[b]", "with the layout above"],
         ),
         (
             "a,al,log,100,100,64.8,\nb,bl,log,100,100,50,\n",

@@ -14,12 +14,7 @@ pub fn used(file: &DatabaseFile, limits: &FileLimits) -> Option<(f64, LimitOf)> 
 
 /// The same of these limits.
 pub fn used_of(file: &DatabaseFile, step: &Step) -> Option<(f64, LimitOf)> {
-    let percent = |seen: Option<f64>, limit: Option<f64>| {
-        let times = seen? / limit?;
-        // More than all is how exact a look is.
-        let is_inexact = times > 1.0 && file.is_inexact(times, [step.iops, step.mb_per_s]);
-        Some(if is_inexact { 100.0 } else { 100.0 * times })
-    };
+    let percent = |seen: Option<f64>, limit: Option<f64>| Some(100.0 * seen? / limit?);
     let iops = percent(file.iops, step.iops).map(|percent| (percent, LimitOf::Iops));
     let rate = percent(file.mb_per_s, step.mb_per_s).map(|percent| (percent, LimitOf::Bandwidth));
     iops.into_iter().chain(rate).max_by(|a, b| a.0.total_cmp(&b.0))

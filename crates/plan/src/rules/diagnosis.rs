@@ -94,8 +94,12 @@ fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
 fn busy(case: &Case<'_>, all: &[usize]) -> Vec<usize> {
     let is_slow = |at: usize| waited_ms(&case.files[at]).is_some_and(|ms| ms > NORMAL_MS);
     let percent = |at: usize| used(&case.files[at], &case.limits.files[at]).map(|(percent, _)| percent);
-    let mut busy: Vec<usize> =
-        all.iter().copied().filter(|at| is_slow(*at) || case.percent(*at) >= BUSY_PERCENT).collect();
+    // Those that are held back, or else those that do much.
+    let is_held = |at: &usize| is_slow(*at) || (AT_LIMIT_PERCENT..ABOVE_PERCENT).contains(&case.percent(*at));
+    let mut busy: Vec<usize> = all.iter().copied().filter(is_held).collect();
+    if busy.is_empty() {
+        busy = all.iter().copied().filter(|at| case.percent(*at) >= BUSY_PERCENT).collect();
+    }
     busy.sort_by(|a, b| case.percent(*b).total_cmp(&case.percent(*a)));
     if busy.is_empty() {
         let known = all.iter().copied().filter(|at| percent(*at).is_some_and(|percent| percent > 0.0));

@@ -147,6 +147,13 @@ fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
     };
     let other_gb: f64 = answers.iter().map(gb).sum();
     let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
+    if other_gb == 0.0 {
+        // Rows that are spread alike take nothing, and files with the same limits grow together.
+        let same =
+            |at: &&usize| files.iter().any(|grown| case.limits.files[**at].step == case.limits.files[*grown].step);
+        let count = places.iter().filter(same).count().max(files.len());
+        return larger_gb * count as f64 / files.len() as f64 > LITTLE_GB;
+    }
     let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
     larger_gb - other_gb > little_gb.max(LITTLE_GB)
 }

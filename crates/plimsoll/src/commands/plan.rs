@@ -13,6 +13,7 @@ use plimsoll_disk::bought::{Purchase, promise};
 use plimsoll_engine::files;
 use plimsoll_measurement::{exit, units};
 use plimsoll_plan::against::{Pool, Shared, against};
+use plimsoll_plan::exact;
 use plimsoll_plan::layout::Rules;
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::list::List;
@@ -81,8 +82,10 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         waits: given.waits.or(input.observed.waits),
         cpu_percent: given.cpu_percent.or(input.observed.cpu_percent),
     };
-    let (files, activity) = (input.files, input.activity);
+    let (mut files, activity) = (input.files, input.activity);
+    let (storage, by_list) = by_list(catalog, &files, storage);
     let found = limits(&files, &storage);
+    let settled = exact::settle(&mut files, &found);
     let mut judged = judge(&files, &storage, &found, &observed);
     let searched = options.layouts.then(|| layouts::search((&files, &found), &storage, &judged, rules)).transpose()?;
     if let Some(searched) = &searched {
@@ -98,6 +101,8 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     }
     let said_on = said_on(catalog, &files, &storage);
     let plan = Plan {
+        settled: &settled,
+        by_list: by_list.as_deref(),
         said_on: said_on.as_deref(),
         against: held,
         files: &files,
@@ -110,6 +115,18 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         remarks: &input.remarks,
     };
     show(&planned::report(&plan), || json::plan(&plan), options, printer).map(|_| code)
+}
+
+/// The storage of the day that has the limits of a list, where nobody named one and files stopped at those limits; with that day.
+fn by_list<'c>(catalog: &'c Catalog, files: &[DatabaseFile], storage: Storage<'c>) -> (Storage<'c>, Option<String>) {
+    let held = exact::held(files, &limits(files, &storage));
+    let is_clear = storage.wishes.day.is_none() && !held.stopped.is_empty() && held.beyond.is_empty();
+    let day = said_on(catalog, files, &storage).filter(|_| is_clear);
+    let then = day.as_ref().and_then(|day| day.parse::<Date>().ok());
+    match then.map(|day| Storage::on(catalog, Wishes { day: Some(day), ..storage.wishes })) {
+        Some(Ok(then)) => (then, day),
+        _ => (storage, None),
+    }
 }
 
 /// The latest day on which files had the limits that the list says, where those are not the ones that are taken.

@@ -1,8 +1,8 @@
 //! What a plan does not know of files that stand at no limit: unknown is not nothing.
 
-use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::rules::{NORMAL_MS, is_of_storage, used};
-use plimsoll_plan::{DatabaseFile, FileKind};
+use plimsoll_plan::{DatabaseFile, FileKind, Settled};
 
 use super::of_plan::{MOST_NAMED, Plan};
 use crate::model::format::{listed, quantity};
@@ -155,25 +155,22 @@ pub fn missing(files: &[DatabaseFile]) -> Option<String> {
 
 /// Files that were seen above their limits, and count as standing at them.
 pub fn inexact(plan: &Plan<'_>) -> Option<String> {
-    let of = |(file, limits): (&DatabaseFile, &plimsoll_plan::FileLimits)| {
-        let step = limits.step.as_ref()?;
-        let pairs = [(file.iops, step.iops, "IOPS"), (file.mb_per_s, step.mb_per_s, "MB/s")];
-        pairs.into_iter().find_map(|(seen, limit, unit)| {
-            let (seen, limit) = (seen?, limit?);
-            let is_so =
-                100.0 * seen >= ABOVE_PERCENT * limit && file.is_inexact(seen / limit, [step.iops, step.mb_per_s]);
-            is_so.then(|| format!("{} {} of {}", file.label(), quantity(seen, unit), quantity(limit, unit)))
-        })
+    let of = |one: &Settled| {
+        let unit = one.of.name();
+        format!("{} {} of {}", plan.files[one.file].label(), quantity(one.seen, unit), quantity(one.limit, unit))
     };
-    let names: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(of).collect();
+    let names: Vec<String> = plan.settled.iter().filter(|one| one.seen >= WORTH_A_WORD * one.limit).map(of).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "Looks of a second or so are not exact: what was seen above a limit for a moment counts as standing at it ({}). If a file does so all the \
-             time, other limits hold there, as on next-generation General Purpose.",
+            "Rates of a second or so are not exact: a moment above a limit counts as standing at it ({}). Where a file does that all the time other \
+             limits hold, as on next-generation General Purpose.",
             listed(&names, MOST_NAMED)
         )
     })
 }
+
+/// So many times its limit a file was seen to do for a word about it.
+const WORTH_A_WORD: f64 = 1.05;
 
 /// Whether intervals at a limit were counted that the highest rates don't reach, by the limits of whoever counted them.
 fn is_contradiction(plan: &Plan<'_>, at: usize) -> bool {

@@ -32,6 +32,7 @@ pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits
                     steps.enlarge(&files[*other], *size_gb, reason);
                 }
             }
+            Finding::Add { added: 0, fits: true, .. } => steps.spread(&files[*at]),
             Finding::Add { added, size_gb, fits: true, .. } => steps.add(&files[*at], files, *added, *size_gb),
             _ => {}
         }

@@ -39,6 +39,8 @@ pub struct Found {
     pub held: Vec<String>,
     /// Databases that would need other files, and have them in several filegroups.
     pub of_groups: Vec<String>,
+    /// Databases whose old files and those of any layout have no room together.
+    pub out_of_reach: Vec<String>,
     /// Databases that no layout carries.
     pub without_layout: Vec<String>,
     /// What the chosen ones bring databases that stand at a limit.
@@ -103,6 +105,13 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
         all.push(format!(
             "No layout is given for {names}: files are in several filegroups, and rows stay in theirs. List the files of one filegroup and the log to \
              have one."
+        ));
+    }
+    if !found.out_of_reach.is_empty() {
+        let names = listed(&found.out_of_reach, MOST_NAMED);
+        all.push(format!(
+            "Other files would carry {names}, and have no room beside the old ones while rows are moved: what can be done in the space is said above. \
+             Else it takes a larger instance, or another one that the rows are moved to."
         ));
     }
     if !found.held.is_empty() {

@@ -2,7 +2,7 @@
 
 use plimsoll_plan::against::{Against, Pool};
 use plimsoll_plan::rules::Observed;
-use plimsoll_plan::{Activity, Advice, DatabaseFile, Limits, Storage};
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Limits, Settled, Storage};
 
 use super::layouts::Found;
 
@@ -28,6 +28,10 @@ pub struct Plan<'a> {
     pub observed: &'a Observed,
     /// The same load on disks that all files share.
     pub against: Option<(&'a Pool, Against)>,
+    /// Files that were seen somewhat above their limits, and are taken for standing at them.
+    pub settled: &'a [Settled],
+    /// The day whose limits are taken because files stopped at them.
+    pub by_list: Option<&'a str>,
     /// The latest day of which the limits are that the list has, where those are others.
     pub said_on: Option<&'a str>,
     /// What is to be known of where it comes from.

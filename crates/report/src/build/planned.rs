@@ -1,6 +1,7 @@
 //! Files of databases on a storage whose limits follow from their size: whether they fit, what each has, and what more would bring.
 
 use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
+use plimsoll_plan::exact::{self, OfList};
 use plimsoll_plan::rules::used;
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, RULES, Step, Storage};
@@ -73,6 +74,9 @@ pub fn report(plan: &Plan<'_>) -> Report {
         .chain(uncounted(plan))
         .chain(doubts::contradiction(plan))
         .chain(doubts::inexact(plan))
+        .chain(plan.by_list.map(|day| {
+            format!("Files of the list stopped at the limits that it says, those of {day}: so these are taken. --date takes others.")
+        }))
         .chain(doubts::missing(files))
     {
         answer.say(Tone::Warning, sentence);
@@ -160,32 +164,15 @@ fn other_limits(plan: &Plan<'_>) -> Option<String> {
         Some(format!("{} {} there and {} here", file.label(), quantity(said, unit), quantity(here, unit)))
     };
     let all: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(|pair| differs(&pair)).collect();
-    let stood = |(file, of): (&DatabaseFile, &FileLimits)| {
-        let step = of.step.as_ref()?;
-        let pairs = [(file.said[0], step.iops, file.iops), (file.said[1], step.mb_per_s, file.mb_per_s)];
-        let is_held = |(said, here, seen): (Option<f64>, Option<f64>, Option<f64>)| {
-            let (said, seen) = (said?, seen?);
-            let near = AT_LIMIT_PERCENT * said..ABOVE_PERCENT * said;
-            (here? > said + 0.5 && near.contains(&(100.0 * seen))).then_some(())
-        };
-        pairs.into_iter().find_map(is_held)?;
-        let seen = file.at_limit.filter(|seen| seen.intervals > 1)?;
-        Some(format!(
-            "{} in {}",
-            file.label(),
-            count(usize::try_from(seen.intervals).unwrap_or(usize::MAX), "interval")
-        ))
+    let named =
+        |places: &[usize]| listed(&places.iter().map(|at| plan.files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
+    let OfList { stopped, beyond } = exact::held(plan.files, plan.limits);
+    let held = match (stopped.as_slice(), beyond.as_slice()) {
+        ([], []) => String::new(),
+        (_, [_, ..]) => format!(" More than those was done by {}, so that they hold no more.", named(&beyond)),
+        (_, []) => format!(" By the list these stopped there: {}.", named(&stopped)),
     };
-    let held: Vec<String> = plan.files.iter().zip(&plan.limits.files).filter_map(stood).collect();
     let day = plan.said_on.map_or_else(String::new, |day| format!(" --date {day} has these limits."));
-    let held = if held.is_empty() {
-        String::new()
-    } else {
-        format!(
-            " By the list these stood at its limits and did no more, so that those hold, and larger files may help: {}.",
-            listed(&held, MOST_NAMED)
-        )
-    };
     let day = if day.is_empty() { " --date names the day whose limits count.".to_owned() } else { day };
     (!all.is_empty()).then(|| {
         format!(

@@ -64,17 +64,42 @@ pub(super) fn search(
     }
     leave_out(&mut found, (files, limits), storage);
     fit_together(&mut found, (files, limits), storage);
+    let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
+    let mut steps = steps(&found, files, judged, storage);
+    // A layout that can't be reached in the space is none: what is advised without layouts is done then.
+    let out = steps.without_room(free_gb, storage.raise_gb());
+    if found.pairs().any(|(need, _)| out.iter().any(|(database, _)| database.eq_ignore_ascii_case(&need.database))) {
+        leave(&mut found, |need| out.iter().any(|(database, _)| database.eq_ignore_ascii_case(&need.database)));
+        steps = self::steps(&found, files, judged, storage);
+    }
     let gains = |(need, layout): (&Need, &Layout)| choice::gains(need, layout, (files, judged), storage);
     found.gains = found.pairs().flat_map(gains).collect();
     found.trials = trials(&found.needs, &found.fronts, storage, &found.rules);
+    found.statements = steps.text(free_gb, storage.raise_gb());
+    Ok(found)
+}
+
+/// Takes the layouts of some databases back.
+fn leave(found: &mut Found, is_out: impl Fn(&Need) -> bool) {
+    let kept: Vec<usize> = (0..found.needs.len()).filter(|at| !is_out(&found.needs[*at])).collect();
+    let out = found.needs.iter().filter(|need| is_out(need)).map(|need| need.database.clone());
+    found.out_of_reach.extend(out);
+    found.chosen = found.chosen.as_ref().map(|all| kept.iter().filter_map(|at| all.get(*at).copied()).collect());
+    found.fronts = kept.iter().map(|at| found.fronts[*at].clone()).collect();
+    found.needs = kept.iter().map(|at| found.needs[*at].clone()).collect();
+}
+
+/// The statements of all that was found.
+fn steps(found: &Found, files: &[DatabaseFile], judged: &Judgement, storage: &Storage<'_>) -> Steps {
     let mut steps = Steps::default();
     for (at, size_gb) in found.enlarged.iter().flat_map(|one| &one.files) {
         steps.enlarge(&files[*at], *size_gb, "What was seen leaves too little of its limits.");
     }
-    // Those with several filegroups have no layout, and go on by what is advised.
+    // Those with several filegroups have no layout, nor those whose layout is out of reach: they go on by what is advised.
     for one in judged.advice.iter().filter(|one| !one.is_alternative) {
         let Some(first) = one.files.first().map(|at| &files[*at]) else { continue };
-        if !found.of_groups.iter().any(|database| database.eq_ignore_ascii_case(&first.database)) {
+        let mut without = found.of_groups.iter().chain(&found.out_of_reach);
+        if !without.any(|database| database.eq_ignore_ascii_case(&first.database)) {
             continue;
         }
         match &one.finding {
@@ -91,9 +116,7 @@ pub(super) fn search(
         let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
         steps.layout(&need.database, files, layout, &like_gb);
     }
-    let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
-    found.statements = steps.text(free_gb, storage.raise_gb());
-    Ok(found)
+    steps
 }
 
 /// How much of its limits a file uses, in percent.
