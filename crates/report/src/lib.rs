@@ -15,7 +15,7 @@ pub mod terminal;
 pub use build::steadiness::{Steadiness, steadiness};
 pub use build::{
     Compared, Comparison, Differs, RunSummary, accuracy, against, bound, bound_by, disks, ended, history, in_a_line,
-    layouts, limit_in_a_cell, planned, self_test, simulated, steadiness,
+    layouts, limit_in_a_cell, other_cores, planned, self_test, simulated, steadiness,
 };
 pub use model::format::plain;
 

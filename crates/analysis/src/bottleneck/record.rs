@@ -100,7 +100,9 @@ pub fn verdict(record: &RunRecord) -> Verdict {
         return Verdict { evidence, segments, ..Verdict::default() };
     };
     let speaks = |part: &&&Part| part.limits().as_ref() == Some(&agreed);
-    let Some(spokesman) = heard.iter().find(speaks).or_else(|| heard.first()) else { return Verdict::default() };
+    let begins = |part: &&&Part| part.limits().is_some_and(|limits| limits.first() == agreed.first());
+    let spokesman = heard.iter().find(speaks).or_else(|| heard.iter().find(begins)).or_else(|| heard.first());
+    let Some(spokesman) = spokesman else { return Verdict::default() };
     let (_, _, utilisation_percent, evidence) = said(&spokesman.judged);
     let mut names = agreed.into_iter().map(str::to_owned);
     let limit = Some(names.next().unwrap_or_else(|| NONE.to_owned()));
@@ -132,7 +134,7 @@ fn disagreed(parts: &[&Part]) -> Vec<String> {
     ]
 }
 
-/// The limits that more than half of them name, in the order of the first; none if more than half say that nothing bound. `None` if
+/// The limits that more than half of them name, first what most of them name first; none if more than half say that nothing bound. `None` if
 /// they don't agree.
 fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
     let said: Vec<Vec<&'static str>> = parts.iter().filter_map(|part| part.limits()).collect();
@@ -143,6 +145,8 @@ fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
             names.push(name);
         }
     }
+    let firsts = |name: &&str| said.iter().filter(|limits| limits.first() == Some(name)).count();
+    names.sort_by_key(|name| std::cmp::Reverse(firsts(name)));
     let nothing = said.iter().filter(|limits| limits.is_empty()).count();
     (!names.is_empty() || is_most(nothing)).then_some(names)
 }

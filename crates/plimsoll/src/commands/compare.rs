@@ -271,6 +271,38 @@ fn series_pairs(base: &RunRecord, other: &RunRecord) -> Vec<(Series, Series)> {
     series_of(base).into_iter().filter_map(partner).filter(is_shared).collect()
 }
 
+/// Why a verdict may be that of other programs: they used another part of the server's machine in each run, and with as much of it left the
+/// ratio might be on the other side of 1.
+fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_better: bool) -> Option<String> {
+    let [(a, cores), (b, _)] = runs.map(plimsoll_report::other_cores).map(Option::unwrap_or_default);
+    if cores <= 0.0 || (a - b).abs() < OTHERS_PART * cores {
+        return None;
+    }
+    let left = |others: f64| (cores - others).max(LEAST_LEFT * cores);
+    let more = left(b) / left(a);
+    let (low, high) = if higher_is_better { (found.low?, found.high?) } else { (1.0 / found.high?, 1.0 / found.low?) };
+    let is_theirs = match found.verdict {
+        Verdict::Better => low / more.max(1.0) <= 1.0,
+        Verdict::Worse => high / more.min(1.0) >= 1.0,
+        _ => false,
+    };
+    let number = plimsoll_measurement::units::format_significant;
+    is_theirs.then(|| {
+        format!(
+            "other programs used {} of {} cores in the first run and {} in the other, so that the difference may be theirs: run both again in \
+             turn",
+            number(a),
+            number(cores),
+            number(b)
+        )
+    })
+}
+
+/// A part of the machine that other programs use more or less of in one run, from which on it matters.
+const OTHERS_PART: f64 = 0.1;
+/// So much of a machine is left to a program at least.
+const LEAST_LEFT: f64 = 0.05;
+
 impl Row {
     fn of(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> Self {
         let terms = Terms { higher_is_better: is_higher_better(&a.unit), margin, confidence: DEFAULT_CONFIDENCE };
@@ -295,6 +327,8 @@ impl Row {
             [false, true] => verdict == Verdict::Better,
             [true, true] => false,
         };
+        let neighbours = outcome.and_then(|found| neighbours([base, other], &found, terms.higher_is_better));
+        let doubt = doubt.or(neighbours);
         let judged = outcome.filter(|found| doubt.is_none() && stands(found.verdict));
         let client = limited.contains(&true).then(|| match judged {
             Some(_) => "the client limited the better run, so the difference is at least that".to_owned(),

@@ -4,7 +4,7 @@ use plimsoll_measurement::{Figure, RequestKind, RunRecord};
 
 use super::kinds::{Kind, by_kind};
 use super::order::grouped;
-use super::words;
+use super::{words, work};
 use crate::model::format::{self, confidence, ends, moment, name, plain, title};
 use crate::model::{Bar, BarChart, Cell, Part, Picture, Rank, Report, Table, Tone, Value, number, text};
 
@@ -73,10 +73,17 @@ fn letter(at: usize) -> String {
     }
 }
 
+/// So much of a run's id is no other's.
+const SHORT_ID: usize = 16;
+/// What differs between runs without anybody's doing.
+const CLIENT_LOAD: &str = "client's load";
+
 fn pair(one: &Compared<'_>, b: &str) -> Report {
     let about = |letter: &str, run: &RunRecord| {
         let called = run.label.as_deref().map(|label| format!("{}, ", plain(label))).unwrap_or_default();
-        format!("{letter}  {}  {called}{}, {}", plain(&run.run_id), moment(&run.started_at), words::target(run))
+        // Enough of it to name the run.
+        let id: String = plain(&run.run_id).chars().take(SHORT_ID).collect();
+        format!("{letter}  {id}  {called}{}, {}", moment(&run.started_at), words::target(run))
     };
     let mut report = Report::new(format!("{b} against A: {}", plain(&one.baseline.test)));
     report.about = vec![about("A", one.baseline), about(b, one.candidate)];
@@ -108,9 +115,13 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
         part.say(Tone::Headline, sentence(first, b) + &names(one, b));
     }
     for verdict in ["better", "worse"] {
-        let others = one.figures.iter().skip(1).filter(|figure| figure.verdict == verdict);
-        let said =
-            others.filter_map(|figure| Some(format!("{} ({} times)", name(&figure.metric), times(figure.ratio?)?)));
+        let others =
+            one.figures.iter().skip(1).filter(|figure| figure.verdict == verdict && is_of_its_own(one, figure));
+        let said = others.filter_map(|figure| {
+            let [a, b] = [0, 1].map(|at| figure.figures[at].as_ref().and_then(|one| format::number(one.value)));
+            let unit = figure.figures[1].as_ref().map(|one| plain(&one.unit)).unwrap_or_default();
+            Some(format!("{} ({} → {} {unit})", name(&figure.metric), a?, b?))
+        });
         let said: Vec<String> = said.collect();
         part.say(Tone::Plain, (!said.is_empty()).then(|| format!("{b} is {verdict} in: {}.", said.join(", "))));
     }
@@ -122,6 +133,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
         },
     );
     part.say(Tone::Plain, changed(one, b));
+    part.say(Tone::Plain, work::changed([one.baseline, one.candidate], b));
     part.say(Tone::Plain, slowest(one, b));
     let known = || one.figures.iter().filter(|figure| is_known(figure));
     for (why, figures) in grouped(known().filter_map(|figure| Some((figure.why.as_deref()?, figure)))) {
@@ -136,6 +148,17 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     }
     part
 }
+
+/// Whether a figure says more than the first one: bytes and rows of the same requests grow with their rate.
+fn is_of_its_own(one: &Compared<'_>, figure: &Comparison) -> bool {
+    let of_rate = ["content_rate", "row_rate"].contains(&figure.metric.as_str());
+    let first = one.figures.first().and_then(|first| first.ratio);
+    let is_same = first.zip(figure.ratio).is_some_and(|(first, ratio)| (ratio / first - 1.0).abs() < SAME_RATIO);
+    !(of_rate && is_same)
+}
+
+/// Ratios nearer than this are the same.
+const SAME_RATIO: f64 = 0.005;
 
 /// What both are called, where their users said it.
 fn names(one: &Compared<'_>, b: &str) -> String {
@@ -215,7 +238,9 @@ fn limit(run: &RunRecord) -> String {
 }
 
 fn changed(one: &Compared<'_>, b: &str) -> String {
-    if one.differences.is_empty() {
+    // How busy our client was follows from the rate.
+    let differences: Vec<&Differs> = one.differences.iter().filter(|one| one.what != CLIENT_LOAD).collect();
+    if differences.is_empty() {
         return format!("No setting that the runs know differs between A and {b}.");
     }
     // Where a value comes from stands among the details.
@@ -224,10 +249,10 @@ fn changed(one: &Compared<'_>, b: &str) -> String {
         _ => plain(value),
     };
     let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "unknown".to_owned(), short);
-    let said = one.differences.iter().take(MOST_DIFFERENCES);
+    let said = differences.iter().take(MOST_DIFFERENCES);
     let said = said.map(|one| format!("{} {} → {}", plain(&one.what), shown(&one.values[0]), shown(&one.values[1])));
     let said: Vec<String> = said.collect();
-    let rest = one.differences.len().saturating_sub(MOST_DIFFERENCES);
+    let rest = differences.len().saturating_sub(MOST_DIFFERENCES);
     let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("Changed from A to {b}: {}{rest}.", said.join("; "))
 }
@@ -258,7 +283,11 @@ fn table(one: &Compared<'_>, b: &str) -> Option<Table> {
     let share = one.figures.first().map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |first| first.confidence);
     let heading = number(format!("{b} / A, {} interval", confidence(share)), "").page("STATISTICS.md");
     Table::of(
-        one.figures.iter().filter(|figure| is_known(figure)),
+        one.figures
+            .iter()
+            .enumerate()
+            .filter(|(at, figure)| is_known(figure) && (*at == 0 || is_of_its_own(one, figure)))
+            .map(|(_, figure)| figure),
         &[
             (text("Figure"), &|figure| title(&figure.metric).into()),
             (number("A", ""), &|figure| alone(one.baseline, &figure.figures[0])),

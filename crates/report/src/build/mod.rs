@@ -40,6 +40,7 @@ pub mod self_test;
 mod short;
 pub mod steadiness;
 mod words;
+mod work;
 
 pub use comparison::{Compared, Comparison, Differs, comparison};
 pub use grid::simulated;
@@ -48,3 +49,4 @@ pub use overview::{HOW_TO_READ, Refusal, report, report_compared, side_by_side};
 pub use rows::ROWS;
 pub use run::{in_a_line, run, with_warnings};
 pub use words::{bound, bound_by, ended, limit_in_a_cell};
+pub use work::other_cores;

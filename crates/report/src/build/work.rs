@@ -1,0 +1,108 @@
+//! What a request took of the server, and what other programs took of the machine, by the samples of a run: why one run is faster than another
+//! is often seen there and in no setting.
+
+use plimsoll_measurement::{Repetition, RunRecord, Samples};
+
+use crate::model::format;
+
+/// A column of samples, how much of it makes one of what is told, in words, and less than this is nothing.
+const WORK: [(&str, f64, &str, f64); 6] = [
+    ("cache_lookups", 1.0, "pages looked up", 0.5),
+    ("cache_misses", 1.0, "pages missed", 0.05),
+    ("data_reads", 1.0, "reads of data", 0.05),
+    ("log_syncs", 1.0, "syncs of the log", 0.05),
+    ("log_write_rate", 1e3, "kB of log", 0.1),
+    ("server_cpu", 1e3, "ms of the server's CPU", 0.01),
+];
+
+/// From so many times as much on it is worth a word.
+const WORTH_A_WORD: f64 = 1.5;
+/// So many of them are told.
+const MOST: usize = 3;
+
+/// The mean of a column in the time in which requests were made, over all repetitions.
+fn mean(record: &RunRecord, metric: &str) -> Option<f64> {
+    let of = |repetition: &Repetition, samples: &Samples| {
+        let column = samples.column(metric)?;
+        let is_within = |(from, to): (f64, f64)| {
+            let middle = f64::midpoint(from, to);
+            repetition
+                .phases
+                .iter()
+                .any(|phase| (phase.started_seconds..phase.started_seconds + phase.seconds).contains(&middle))
+        };
+        let known = samples.intervals().zip(&column.values).filter(|(interval, _)| is_within(*interval));
+        let sums = known.filter_map(|((from, to), value)| Some((((*value)? * (to - from)), to - from)));
+        sums.reduce(|(a, b), (c, d)| (a + c, b + d))
+    };
+    let all = record.repetitions.iter().flat_map(|one| one.samples.iter().filter_map(move |samples| of(one, samples)));
+    let (sum, seconds) = all.reduce(|(a, b), (c, d)| (a + c, b + d))?;
+    (seconds > 0.0).then(|| sum / seconds)
+}
+
+/// Requests a second in the time in which they were made.
+fn rate(record: &RunRecord) -> Option<f64> {
+    let phases = || record.repetitions.iter().flat_map(|repetition| &repetition.phases);
+    let seconds: f64 = phases().map(|phase| phase.seconds).sum();
+    let requests: u64 = phases().map(|phase| phase.operations).sum();
+    (seconds > 0.0 && requests > 0).then(|| requests as f64 / seconds)
+}
+
+/// Cores that other programs used on the server's machine, and all that it has. `None` where nobody looked.
+pub fn other_cores(record: &RunRecord) -> Option<(f64, f64)> {
+    let cores = record.ceilings.iter().find(|ceiling| ceiling.resource == "machine_cpu")?.value;
+    Some((mean(record, "other_cpu")?, cores)).filter(|_| cores > 0.0)
+}
+
+/// What a request took in both, where that differs much: a sentence.
+pub fn changed([baseline, candidate]: [&RunRecord; 2], b: &str) -> Option<String> {
+    let (rate_a, rate_b) = (rate(baseline)?, rate(candidate)?);
+    let each = |(metric, times, words, least): &(&str, f64, &'static str, f64)| {
+        let a = mean(baseline, metric)? * times / rate_a;
+        let b = mean(candidate, metric)? * times / rate_b;
+        let factor = a.max(b) / a.min(b).max(f64::MIN_POSITIVE);
+        (a.max(b) >= *least && factor >= WORTH_A_WORD).then_some((factor, *words, a, b))
+    };
+    let mut all: Vec<(f64, &str, f64, f64)> = WORK.iter().filter_map(each).collect();
+    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let number = |value: f64| format::number(value).unwrap_or_default();
+    let told: Vec<String> =
+        all.iter().take(MOST).map(|(_, words, a, b)| format!("{} → {} {words}", number(*a), number(*b))).collect();
+    (!told.is_empty()).then(|| format!("What a request took, A → {b}: {}.", told.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Ceiling, Phase, SampleColumn};
+
+    use super::*;
+
+    fn run(lookups: f64, operations: u64) -> RunRecord {
+        let column = |metric: &str, value: f64| SampleColumn {
+            metric: metric.to_owned(),
+            values: vec![Some(9e9), Some(value), Some(value)],
+            ..SampleColumn::default()
+        };
+        // The first second is before requests are made.
+        let samples = Samples {
+            seconds: vec![1.0, 2.0, 3.0],
+            columns: vec![column("cache_lookups", lookups), column("other_cpu", 0.5)],
+            ..Samples::default()
+        };
+        let phase = Phase { started_seconds: 1.0, seconds: 2.0, operations, ..Phase::default() };
+        let repetition = Repetition { phases: vec![phase], samples: vec![samples], ..Repetition::default() };
+        let ceilings = vec![Ceiling::new("machine_cpu", 2.0, "the test").unwrap()];
+        RunRecord { repetitions: vec![repetition], ceilings, ..RunRecord::default() }
+    }
+
+    #[test]
+    fn the_work_of_a_request_says_what_no_setting_does() {
+        let compared = |a, b| changed([&run(2000.0, 4), &run(a, b)], "B");
+        assert_eq!(
+            compared(6800.0, 2000).as_deref(),
+            Some("What a request took, A → B: 1,000 → 6.80 pages looked up.")
+        );
+        assert_eq!(compared(2100.0, 4), None);
+        assert_eq!(other_cores(&run(1.0, 1)), Some((0.5, 2.0)));
+    }
+}
