@@ -61,7 +61,8 @@ pub fn changed([baseline, candidate]: [&RunRecord; 2], b: &str) -> Option<String
         let a = mean(baseline, metric)? * times / rate_a;
         let b = mean(candidate, metric)? * times / rate_b;
         let factor = a.max(b) / a.min(b).max(f64::MIN_POSITIVE);
-        (a.max(b) >= *least && factor >= WORTH_A_WORD).then_some((factor, *words, a, b))
+        let whole = |value: f64| if value < *least / 10.0 { 0.0 } else { value };
+        (a.max(b) >= *least && factor >= WORTH_A_WORD).then_some((factor, *words, whole(a), whole(b)))
     };
     let mut all: Vec<(f64, &str, f64, f64)> = WORK.iter().filter_map(each).collect();
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
