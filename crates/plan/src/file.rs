@@ -33,6 +33,8 @@ pub struct DatabaseFile {
     pub write_ms: Option<f64>,
     /// How often it was seen near one of its limits.
     pub at_limit: Option<AtLimit>,
+    /// Whether it is the first data file of its database, which each has; by the ending of its path.
+    pub is_primary: Option<bool>,
     /// The IOPS and MB/s that it is held to, by whoever made the list.
     pub said: [Option<f64>; 2],
 }
@@ -70,6 +72,13 @@ impl FileKind {
         ENDINGS.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known)).map(|(_, kind)| *kind)
     }
 
+    /// Whether the ending of a path is that of a database's first data file, or of another one; `None` where it is neither.
+    pub fn is_primary(path: &str) -> Option<bool> {
+        let (_, ending) = path.rsplit_once('.')?;
+        let is = |known: &str| ending.eq_ignore_ascii_case(known);
+        if is("mdf") { Some(true) } else { is("ndf").then_some(false) }
+    }
+
     /// As lists have it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,6 +114,7 @@ impl DatabaseFile {
             read_ms: None,
             write_ms: None,
             at_limit: None,
+            is_primary: None,
             said: [None; 2],
         }
     }

@@ -195,6 +195,7 @@ impl Row<'_> {
             mb_per_s: numbers(3)?,
             read_ms: numbers(4)?,
             write_ms: numbers(5)?,
+            is_primary: FileKind::is_primary(self.text(self.columns.path)),
             at_limit: near.map(|intervals| AtLimit { intervals: intervals as u64, of: None, above: None }),
         };
         Ok((file, is_guess))

@@ -181,7 +181,8 @@ impl Progress {
             }
             bar.set_message(format!("{}\n  {}", when(second), figures(self.made, second)));
         } else {
-            self.line(&live_line(self.made, second));
+            let which = if self.repetitions > 1 { format!("{}, ", self.which()) } else { String::new() };
+            self.line(&(which + &live_line(self.made, second)));
         }
     }
 

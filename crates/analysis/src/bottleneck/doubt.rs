@@ -202,8 +202,7 @@ fn latches(model: &Model<'_>) -> Option<String> {
     let (name, _) = latches.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     (waiting.min(others) >= TURNS_PART * model.load.sessions).then(|| {
         format!(
-            "{waiting:.1} of {:.0} sessions wait for each other inside the server ({name}); what those wait for that the others wait for \
-             is unknown",
+            "{waiting:.1} of {:.0} sessions wait for locks in the server's memory ({name}), and what their holders wait for is not seen",
             model.load.sessions
         )
     })

@@ -771,7 +771,7 @@ fn waits_have_the_engines_names() {
     latched.columns.push(column("LWLock/BufferContent", 6.0));
     let reason = judge_with(&latched).abstained.unwrap();
     assert!(
-        reason.starts_with("6.0 of 8 sessions wait for each other inside the server (LWLock/BufferContent)"),
+        reason.starts_with("6.0 of 8 sessions wait for locks in the server's memory (LWLock/BufferContent)"),
         "{reason}"
     );
 }

@@ -286,21 +286,23 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     let value = number(used.value / model.means.moving);
     let when = if model.means.still >= LEAST_STILL { "while work was done" } else { "on average" };
     let when = match used.columns.iter().find_map(|column| model.means.gaps(column)) {
-        Some((known, all)) if known > 0 => format!("{when}, as far as {known} of {all} intervals tell"),
+        Some((known, all)) if known > 0 => format!("{when}, by {known} of {all} intervals"),
         _ => when.to_owned(),
     };
     match &used.ceiling {
-        Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => format!(
-            "{words}{} stood at {percent} % {when}: {value} of {} {}{}",
-            if neighbours::are_measured(model.means, model.ceilings) {
-                " but for other programs' part"
-            } else {
-                " of the whole machine"
-            },
-            number(ceiling.value),
-            ceiling.unit,
-            whose(model)
-        ),
+        Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => {
+            let users = match (neighbours::are_measured(model.means, model.ceilings), works_elsewhere(model)) {
+                (false, _) => "of the whole machine",
+                (true, true) => "of the server and the client together, other programs left out,",
+                (true, false) => "of this process, other programs left out,",
+            };
+            format!(
+                "{words} {users} stood at {percent} % {when}: {value} of {} {}{}",
+                number(ceiling.value),
+                ceiling.unit,
+                whose(model)
+            )
+        }
         Some(ceiling) => format!(
             "{words} stood at {percent} % of the limit {when}: {value} of {} {} ({})",
             number(ceiling.value),

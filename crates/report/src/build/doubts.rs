@@ -115,9 +115,9 @@ pub fn log_of_database(plan: &Plan<'_>, file: &DatabaseFile) -> Option<f64> {
     Some(100.0 * seen / high)
 }
 
-/// Databases of users of which the list has data files without a log, or the other way round, with what is missing. A list of data files
-/// alone, or of logs alone, is one on purpose.
-fn incomplete(files: &[DatabaseFile]) -> Vec<(&str, FileKind)> {
+/// Databases of users of which the list has not all that each has, with what is missing: a log, a data file, the first of them. A list of data
+/// files alone, or of logs alone, is one on purpose.
+fn incomplete(files: &[DatabaseFile]) -> Vec<(&str, &'static str)> {
     if [FileKind::Data, FileKind::Log].iter().any(|kind| files.iter().all(|file| file.kind != *kind)) {
         return Vec::new();
     }
@@ -128,9 +128,16 @@ fn incomplete(files: &[DatabaseFile]) -> Vec<(&str, FileKind)> {
             continue;
         }
         seen.push(&file.database);
-        let has = |kind: FileKind| files.iter().any(|other| other.kind == kind && other.is_beside(file));
-        let missing = [FileKind::Data, FileKind::Log].into_iter().filter(|kind| !has(*kind));
-        all.extend(missing.map(|kind| (file.database.as_str(), kind)));
+        let own = || files.iter().filter(|other| other.is_beside(file));
+        let mut data = own().filter(|other| other.kind == FileKind::Data).peekable();
+        if data.peek().is_none() {
+            all.push((file.database.as_str(), "data file"));
+        } else if data.all(|other| other.is_primary == Some(false)) {
+            all.push((file.database.as_str(), "primary data file"));
+        }
+        if !own().any(|other| other.kind == FileKind::Log) {
+            all.push((file.database.as_str(), "log"));
+        }
     }
     all
 }
@@ -138,16 +145,16 @@ fn incomplete(files: &[DatabaseFile]) -> Vec<(&str, FileKind)> {
 /// That the list has not all files of a database.
 pub fn missing(files: &[DatabaseFile]) -> Option<String> {
     let all = incomplete(files);
-    let named = |kind: FileKind, what: &str| {
-        let own = all.iter().filter(|(_, missing)| *missing == kind);
+    let named = |what: &str| {
+        let own = all.iter().filter(|(_, missing)| *missing == what);
         let names: Vec<&str> = own.map(|(database, _)| *database).collect();
         (!names.is_empty()).then(|| format!("no {what} of {}", listed(&names, MOST_NAMED)))
     };
-    let parts: Vec<String> =
-        [named(FileKind::Data, "data file"), named(FileKind::Log, "log")].into_iter().flatten().collect();
+    let parts: Vec<String> = ["data file", "primary data file", "log"].into_iter().filter_map(named).collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "The list has {}: nothing is known of that. The published script leaves out files that are larger than its own table of limits.",
+            "The list has {}: nothing is known of that, nor is its space counted. The published script leaves out files that are larger than its own \
+             table of limits.",
             parts.join(", and ")
         )
     })

@@ -139,7 +139,7 @@ fn a_use_is_known_for_as_many_intervals_as_its_own_columns_are() {
         judge(&stretch, &ceilings(&[("cpu", 0.5), ("machine_cpu", 2.0)]), &closed(8.0)).evidence.remove(0)
     };
     assert!(of("client_cpu").starts_with("CPU stood at 99.8 % of the limit on average: "), "{}", of("client_cpu"));
-    assert!(of("server_cpu").contains("on average, as far as 9 of 10 intervals tell: "), "{}", of("server_cpu"));
+    assert!(of("server_cpu").contains("on average, by 9 of 10 intervals: "), "{}", of("server_cpu"));
 }
 
 #[test]
