@@ -216,6 +216,8 @@ pub enum Finding {
         added: usize,
         /// How many there are then.
         all: usize,
+        /// Whether other files of the filegroup are full, so that these are all that rows are spread over.
+        others_full: bool,
         /// The size of each, in GB.
         size_gb: f64,
         /// What each has.

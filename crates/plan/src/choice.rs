@@ -1,7 +1,7 @@
 //! How each database goes on: as it is, with larger files, or with other files. The cheapest that carries it
 //! with room to spare is the answer: the one that takes the least space while it is made.
 
-use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding};
 use crate::file::{DatabaseFile, FileKind};
 use crate::gain::{Bound, Brings, all_of, brings_all};
 use crate::judgement::Judgement;
@@ -35,6 +35,8 @@ pub enum Choice {
     Enlarge(Enlarged),
     /// It gets other files.
     Layout,
+    /// Its rows are spread over the files that are there, as is advised.
+    Spread,
     /// It would need other files, and has several filegroups, of which each has rows of its own: nothing is said of them.
     Groups,
 }
@@ -56,6 +58,10 @@ pub fn choose(
         own.iter().copied().filter(is_tight).partition(|at| judged.held(*at).is_some());
     if tight.is_empty() {
         return if held.is_empty() { Choice::AsItIs } else { Choice::NoUse };
+    }
+    let is_spread = |one: &Advice| matches!(one.finding, Finding::Add { added: 0, fits: true, .. });
+    if judged.advice.iter().any(|one| is_spread(one) && one.files.iter().any(|at| own.contains(at))) {
+        return Choice::Spread;
     }
     tight.sort_by_key(|at| files[*at].kind == FileKind::Data);
     let size_gb = |at: usize| {

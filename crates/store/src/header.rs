@@ -158,6 +158,12 @@ pub(crate) fn is_emptied(path: &Path) -> bool {
     beginning(path, &mut start).is_ok_and(|read| read < start.len() || start != *MAGIC)
 }
 
+/// Whether a log that was just written to has lost its beginning.
+pub(crate) fn is_log_emptied(path: &Path) -> bool {
+    let mut start = [0; 4];
+    beginning(path, &mut start).is_ok_and(|read| read < start.len() || u32::from_be_bytes(start) & !1 != LOG_MAGIC)
+}
+
 /// What SQLite has beside a file, which is not reached by a link.
 pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.to_owned().into_os_string();

@@ -6,14 +6,14 @@ use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::header::{Open, file_at, is_emptied};
+use crate::header::{Open, file_at, is_emptied, is_log_emptied};
 use crate::schema::{self, Owner};
 use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, making, summary};
 
@@ -33,6 +33,8 @@ pub struct RunStore {
     /// Device and number of the file that was opened, and of its log where we write one.
     file: Option<(u64, u64)>,
     log: Option<(u64, u64)>,
+    /// How long the file was at most.
+    bytes: AtomicU64,
     /// Another process was waited for in vain, and is not waited for as long again.
     was_busy: AtomicBool,
     /// Whoever waits for the end of this process has no time for that.
@@ -95,6 +97,7 @@ impl Opened {
                 address: self.address,
                 file: file_at(path),
                 log: None,
+                bytes: AtomicU64::new(0),
                 was_busy: AtomicBool::new(false),
                 is_hurried: AtomicBool::new(false),
                 _open: self.open,
@@ -295,13 +298,18 @@ impl RunStore {
         if file_at(&self.path) != self.file {
             return Err(StoreError::moved(&self.path, Some(&log)));
         }
-        if is_emptied(&self.path) {
+        // Nobody makes the file shorter: it is never packed.
+        let bytes = self.path.metadata().map_or(u64::MAX, |there| there.len());
+        if is_emptied(&self.path) || bytes < self.bytes.fetch_max(bytes, Ordering::Relaxed) {
             return Err(StoreError::emptied(&self.path));
         }
         if self.log.is_some() && file_at(&log) != self.log {
             // The store itself takes what the log has for as long as we have that open.
             let _ = lock(&self.writer).query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             return Err(StoreError::moved(&log, None));
+        }
+        if self.log.is_some() && is_log_emptied(&log) {
+            return Err(StoreError::emptied(&log));
         }
         Ok(())
     }

@@ -101,8 +101,21 @@ fn a_store_that_is_emptied_keeps_nothing_unsaid() {
     let store = RunStore::open(&path).unwrap();
     keep(&store, &finished("run-1")).unwrap();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
-    let refused = keep(&store, &finished("run-2"));
-    assert!(matches!(&refused, Err(StoreError::Moved(words)) if words.contains("runs.db was emptied")), "{refused:?}");
+    let is_said = |refused: &Result<usize, StoreError>, name: &str| {
+        let says = |words: &str| words.contains(&format!("{name} was emptied"));
+        assert!(matches!(refused, Err(StoreError::Moved(words)) if says(words)), "{refused:?}");
+    };
+    is_said(&keep(&store, &finished("run-2")), "runs.db");
+    // So is one of which a part is gone, and a log.
+    for (name, part) in [("half.db", "half.db"), ("log.db", "log.db-wal")] {
+        let store = RunStore::open(&folder.path().join(name)).unwrap();
+        keep(&store, &finished("run-1")).unwrap();
+        keep(&store, &finished("run-2")).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(folder.path().join(part)).unwrap();
+        let bytes = file.metadata().unwrap().len();
+        file.set_len(if part == name { bytes / 2 } else { 0 }).unwrap();
+        is_said(&keep(&store, &finished("run-3")), part);
+    }
 }
 
 #[test]

@@ -124,6 +124,21 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
     }
 }
 
+/// Whether files of a filegroup have room for the rows that those at a limit have more than their share of, by size; so it is where nobody said how
+/// much of them is used.
+fn have_room(at_limit: &[usize], places: &[usize], files: &[DatabaseFile]) -> bool {
+    let used = |at: &usize| files[*at].used_gb;
+    let Some(content_gb) = places.iter().map(used).sum::<Option<f64>>() else { return true };
+    let all_gb: f64 = places.iter().map(|at| files[*at].size_gb).sum();
+    let share_gb = |at: &usize| content_gb * files[*at].size_gb / all_gb;
+    let excess_gb: f64 = at_limit.iter().map(|at| (used(at).unwrap_or(0.0) - share_gb(at)).max(0.0)).sum();
+    let others = places.iter().filter(|at| !at_limit.contains(at));
+    let room_gb: f64 = others.map(|at| files[*at].size_gb - used(at).unwrap_or(0.0)).sum();
+    // New pages go by free space: as much has to be free elsewhere as in the files that are to give rows.
+    let own_gb: f64 = at_limit.iter().map(|at| files[*at].size_gb - used(at).unwrap_or(0.0)).sum();
+    room_gb >= excess_gb && room_gb >= own_gb
+}
+
 /// Whether larger files take far more space than further ones, or than those that are there once they are alike: by more than a tenth of the
 /// instance's, for which rows are moved.
 fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
@@ -167,6 +182,10 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     if !DatabaseFile::have_rates_alike(&places.iter().map(|at| &case.files[*at]).collect::<Vec<_>>()) {
         return None;
     }
+    // Rows go where there is room: others that are full take none, and keep what they have.
+    let others_full = !have_room(at_limit, &places, case.files);
+    let is_of_it = |at: &usize| !others_full || at_limit.contains(at);
+    let places: Vec<usize> = places.into_iter().filter(is_of_it).collect();
     let first = *at_limit.first()?;
     let (used_percent, of_limit) = used(&case.files[first], &case.limits.files[first])?;
     let own = || places.iter().map(|at| &case.files[*at]);
@@ -209,7 +228,7 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         .and_then(|all| advice::of("file-at-limit", all, grow))
         .into_iter()
         .collect();
-    let add = Finding::Add { used_percent, of: of_limit, added, all, size_gb, step, brings, fits: true };
+    let add = Finding::Add { used_percent, of: of_limit, added, all, others_full, size_gb, step, brings, fits: true };
     answers.extend(advice::of("more-files", at_limit.to_vec(), add));
     Some(answers)
 }

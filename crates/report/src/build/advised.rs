@@ -305,9 +305,11 @@ fn short(
 
 /// Further data files, or none where those that are there have enough once their rows are spread over all.
 fn more_files(stands: &str, found: &Finding) -> String {
-    let Finding::Add { added, all, size_gb, step, brings, fits, .. } = found else { return String::new() };
+    let Finding::Add { added, all, others_full, size_gb, step, brings, fits, .. } = found else { return String::new() };
     let (gb, has) = (quantity(*size_gb, "GB"), has(step).unwrap_or_default());
     let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
+    let over =
+        if *others_full { format!("these {all}, as others of the filegroup are full,") } else { format!("all {all}") };
     if *added == 0 {
         return format!(
             "{stands}. Spread over all {all} of the filegroup by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
@@ -315,7 +317,7 @@ fn more_files(stands: &str, found: &Finding) -> String {
         );
     }
     format!(
-        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over all {all} by their sizes (indexes \
+        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over {over} by their sizes (indexes \
          are rebuilt for that), they carry what was seen with 25 % to spare{brings}.{room}",
         count(*added, "data file")
     )

@@ -16,7 +16,9 @@ pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits
     let mut steps = Steps::default();
     let at_its_limit = |at: usize| {
         let (percent, of) = used(&files[at], &limits.files[at])?;
-        (percent >= AT_LIMIT_PERCENT).then(|| format!("It stands at its limit of {}.", of.name()))
+        let once = files[at].at_limit.is_some_and(|seen| seen.intervals == 1 && seen.of != Some(1));
+        let once = if once { " In 1 interval alone: see first whether that comes again." } else { "" };
+        (percent >= AT_LIMIT_PERCENT).then(|| format!("It stands at its limit of {}.{once}", of.name()))
     };
     for one in advised.iter().filter(|one| !one.is_alternative) {
         let Some(at) = one.files.first() else { continue };

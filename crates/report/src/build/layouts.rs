@@ -39,6 +39,8 @@ pub struct Found {
     pub held: Vec<String>,
     /// Databases that would need other files, and have them in several filegroups.
     pub of_groups: Vec<String>,
+    /// Databases whose rows are to be spread over the files that are there, as is advised.
+    pub spread: Vec<String>,
     /// Databases whose old files and those of any layout have no room together.
     pub out_of_reach: Vec<String>,
     /// Databases that no layout carries.
@@ -106,6 +108,10 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
             "No layout is given for {names}: files are in several filegroups, and rows stay in theirs. List the files of one filegroup and the log to \
              have one."
         ));
+    }
+    if !found.spread.is_empty() {
+        let names = listed(&found.spread, MOST_NAMED);
+        all.push(format!("The files that are there carry {names} once rows are spread over them, as said above."));
     }
     if !found.out_of_reach.is_empty() {
         let names = listed(&found.out_of_reach, MOST_NAMED);

@@ -46,6 +46,7 @@ pub(super) fn search(
         match choice::choose(&need.database, (files, judged), &front, storage, &found.rules) {
             Choice::AsItIs => found.as_they_are.push(need.database),
             Choice::NoUse => found.held.push(need.database),
+            Choice::Spread => found.spread.push(need.database),
             Choice::Groups => found.of_groups.push(need.database),
             Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
             Choice::Layout if front.is_empty() => found.without_layout.push(need.database),
@@ -98,7 +99,7 @@ fn steps(found: &Found, files: &[DatabaseFile], judged: &Judgement, storage: &St
     // Those with several filegroups have no layout, nor those whose layout is out of reach: they go on by what is advised.
     for one in judged.advice.iter().filter(|one| !one.is_alternative) {
         let Some(first) = one.files.first().map(|at| &files[*at]) else { continue };
-        let mut without = found.of_groups.iter().chain(&found.out_of_reach);
+        let mut without = found.of_groups.iter().chain(&found.out_of_reach).chain(&found.spread);
         if !without.any(|database| database.eq_ignore_ascii_case(&first.database)) {
             continue;
         }
@@ -108,6 +109,7 @@ fn steps(found: &Found, files: &[DatabaseFile], judged: &Judgement, storage: &St
                     steps.enlarge(&files[*at], *size_gb, "It stands at its limits, or the files beside it do.");
                 }
             }
+            Finding::Add { added: 0, fits: true, .. } => steps.spread(first),
             Finding::Add { added, size_gb, fits: true, .. } => steps.add(first, files, *added, *size_gb),
             _ => {}
         }
