@@ -218,6 +218,8 @@ pub enum Finding {
         all: usize,
         /// Whether other files of the filegroup are full, so that these are all that rows are spread over.
         others_full: bool,
+        /// Files that give space back first, by their places in the list, and their sizes then, in GB.
+        shrunk: Vec<(usize, f64)>,
         /// The size of each, in GB.
         size_gb: f64,
         /// What each has.

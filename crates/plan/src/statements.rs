@@ -37,6 +37,15 @@ impl Steps {
         }
     }
 
+    /// Takes empty space back from a file, by hand, before anything else.
+    pub fn shrink(&mut self, file: &DatabaseFile, size_gb: f64) {
+        let text = format!(
+            "-- Shrink {} to {size_gb:.0} GB first (DBCC SHRINKFILE): it keeps its limits.\n",
+            in_a_line(&file.label())
+        );
+        self.grows.push(Step { database: file.database.clone(), text, gb: size_gb - file.size_gb });
+    }
+
     /// Spreads rows over the files that are there: a remark, as each index has a statement of its own.
     pub fn spread(&mut self, beside: &DatabaseFile) {
         let group = beside.filegroup.as_deref().map(in_a_line).map(|group| format!(" of filegroup {group}"));

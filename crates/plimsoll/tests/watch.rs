@@ -448,3 +448,29 @@ fn what_has_not_ended_is_seen_and_counts_once() {
     assert!(shown.contains("Others waited") && shown.contains("pg_advisory_xact_lock"), "{shown}");
     assert!(shown.contains("Ended unseen") && shown.contains("counted nowhere"), "{shown}");
 }
+
+/// What may change at the server at any time is looked at again and again.
+#[test]
+fn statements_that_are_not_counted_are_said() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let (child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s", "--json"]);
+    let mut last = |count: usize| -> Value {
+        let slot = |_| {
+            let mut line = String::new();
+            lines.read_line(&mut line).unwrap();
+            serde_json::from_str(&line).unwrap()
+        };
+        (0..count).map(slot).last().unwrap()
+    };
+    server.psql("ALTER SYSTEM SET pg_stat_statements.track = 'none'").unwrap();
+    server.psql("SELECT pg_reload_conf()").unwrap();
+    let off = last(4);
+    assert!(off["status"].as_str().unwrap().contains("partial"), "{off:#}");
+    server.psql("ALTER SYSTEM RESET pg_stat_statements.track").unwrap();
+    server.psql("SELECT pg_reload_conf()").unwrap();
+    let on = last(5);
+    assert!(!on["status"].as_str().unwrap().contains("partial"), "{on:#}");
+    let (_, _, err) = interrupted(child, lines);
+    assert!(err.contains("for a part of the time statements were not counted: pg_stat_statements.track"), "{err}");
+}

@@ -152,13 +152,7 @@ pub(crate) fn file_at(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|there| (there.dev(), there.ino()))
 }
 
-/// Whether a file of SQLite has lost its beginning: somebody emptied it, or wrote over it. A read that fails says nothing.
-pub(crate) fn is_emptied(path: &Path) -> bool {
-    let mut start = [0; MAGIC.len()];
-    beginning(path, &mut start).is_ok_and(|read| read < start.len() || start != *MAGIC)
-}
-
-/// Whether a log that was just written to has lost its beginning.
+/// Whether a log that was just written to has lost its beginning. SQLite holds no locks on a log, so that it may be opened and closed here.
 pub(crate) fn is_log_emptied(path: &Path) -> bool {
     let mut start = [0; 4];
     beginning(path, &mut start).is_ok_and(|read| read < start.len() || u32::from_be_bytes(start) & !1 != LOG_MAGIC)

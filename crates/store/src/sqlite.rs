@@ -13,7 +13,7 @@ use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::header::{Open, file_at, is_emptied, is_log_emptied};
+use crate::header::{Open, file_at, is_log_emptied};
 use crate::schema::{self, Owner};
 use crate::{Filter, Kept, Note, RunSummary, StoreError, events, header, intents, making, summary};
 
@@ -298,9 +298,9 @@ impl RunStore {
         if file_at(&self.path) != self.file {
             return Err(StoreError::moved(&self.path, Some(&log)));
         }
-        // Nobody makes the file shorter: it is never packed.
+        // Nobody makes the file shorter: it is never packed. It is not looked into, as whoever closes it gives up SQLite's locks.
         let bytes = self.path.metadata().map_or(u64::MAX, |there| there.len());
-        if is_emptied(&self.path) || bytes < self.bytes.fetch_max(bytes, Ordering::Relaxed) {
+        if bytes < self.bytes.fetch_max(bytes, Ordering::Relaxed) {
             return Err(StoreError::emptied(&self.path));
         }
         if self.log.is_some() && file_at(&log) != self.log {

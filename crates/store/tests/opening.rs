@@ -93,6 +93,26 @@ fn a_store_that_is_moved_keeps_nothing_unsaid() {
     moved(&store, "run-4");
 }
 
+/// Whoever looks into the file himself takes SQLite's locks from it: another client would take itself for the last one then, and its log away.
+#[test]
+fn a_store_at_work_keeps_its_log_from_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = RunStore::open(&path).unwrap();
+    keep(&store, &finished("run-1")).unwrap();
+    keep(&store, &finished("run-2")).unwrap();
+    let look = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('select count(*) from run').fetchall(); c.close()";
+    let looked = std::process::Command::new("python3").args(["-c", look]).arg(&path).status();
+    // Not every machine has it; the locks are looked at in any case.
+    drop(looked);
+    assert!(folder.path().join("runs.db-wal").exists(), "its log is there");
+    keep(&store, &finished("run-3")).unwrap();
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    let file = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&path).unwrap());
+    let is_held = |line: &str| line.split_whitespace().any(|word| word.ends_with(&format!(":{file}")));
+    assert!(locks.lines().any(is_held), "SQLite holds a lock on the store: {locks}");
+}
+
 /// SQLite goes on with what it knows of the file, and what it says is kept is nowhere.
 #[test]
 fn a_store_that_is_emptied_keeps_nothing_unsaid() {
@@ -108,7 +128,7 @@ fn a_store_that_is_emptied_keeps_nothing_unsaid() {
     is_said(&keep(&store, &finished("run-2")), "runs.db");
     // So is one of which a part is gone, and a log.
     for (name, part) in [("half.db", "half.db"), ("log.db", "log.db-wal")] {
-        let store = RunStore::open(&folder.path().join(name)).unwrap();
+        let store = RunStore::open(folder.path().join(name)).unwrap();
         keep(&store, &finished("run-1")).unwrap();
         keep(&store, &finished("run-2")).unwrap();
         let file = fs::OpenOptions::new().write(true).open(folder.path().join(part)).unwrap();

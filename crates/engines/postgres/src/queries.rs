@@ -51,6 +51,9 @@ pub(super) struct StatementSampler {
     found: Option<(usize, Evictions)>,
     /// Whether some of them were hidden from us then.
     hidden: bool,
+    /// Whether statements were counted at the last reading, and why they were not at one of them.
+    is_counting: Option<bool>,
+    uncounted: Option<String>,
     /// Whether a text is none that the server can give.
     has_foreign_text: bool,
 }
@@ -70,6 +73,8 @@ impl StatementSampler {
             own,
             found: None,
             hidden: false,
+            is_counting: None,
+            uncounted: None,
             has_foreign_text: false,
         };
         sampler.prepare(connection)?;
@@ -111,6 +116,19 @@ impl StatementSampler {
             self.prepare(connection)?;
         }
         self.connection.as_mut().ok_or_else(|| self.connector.errors.lost("it was given up"))
+    }
+
+    /// Whether statements were counted since the last reading, as far as the settings at both ends say. A setting may be changed at any time.
+    fn was_counting(&mut self) -> Result<bool> {
+        let version = self.version;
+        self.extension = Extension::find(self.connected()?, version)?;
+        let why = self.extension.is_off();
+        let is_counting = why.is_none();
+        // What was so from the beginning is said at the beginning.
+        if self.is_counting != Some(is_counting) && self.is_counting.is_some() {
+            self.uncounted = why.map(str::to_owned).or_else(|| self.uncounted.take());
+        }
+        Ok(self.is_counting.replace(is_counting).unwrap_or(true) && is_counting)
     }
 
     /// Gives the line up if it was lost.
@@ -283,6 +301,7 @@ impl QuerySampler for StatementSampler {
         let own_us = self.connector.clock.now().as_nanos() / 1_000;
         self.found = Some((rows.len(), end.evictions));
         self.hidden = !is_complete;
+        let is_complete = self.was_counting()? && is_complete;
         let (source, total_of) = (Source::Queries, Measure::ElapsedUs);
         Ok(Snapshot { source, start, end, own_us: Some(own_us), is_complete, total_of, rows })
     }
@@ -302,14 +321,10 @@ impl QuerySampler for StatementSampler {
                         and is no text in this one's; pg_stat_statements_reset() empties the list";
             warnings.push(text.to_owned());
         }
-        if !self.extension.is_numbered {
-            let text = "compute_query_id is off: no statement has the number by which it is counted; set it to auto";
-            warnings.push(text.to_owned());
-        }
-        if self.extension.tracked == "none" {
-            let text =
-                "pg_stat_statements.track is none: only sessions that set it for themselves are counted; set it to top";
-            warnings.push(text.to_owned());
+        if let Some(why) = &self.uncounted {
+            warnings.push(format!("for a part of the time statements were not counted: {why}"));
+        } else if let Some(why) = self.extension.is_off() {
+            warnings.push(why.to_owned());
         }
         let Some(((count, evictions), most)) = self.found.zip(self.extension.most) else { return warnings };
         if let Evictions::Counted(times) = evictions

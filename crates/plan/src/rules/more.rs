@@ -139,6 +139,17 @@ fn have_room(at_limit: &[usize], places: &[usize], files: &[DatabaseFile]) -> bo
     room_gb >= excess_gb && room_gb >= own_gb
 }
 
+/// The least sizes with which files hold what they have, with room to grow, and keep their limits; `None` where it is not known what is used, or where
+/// none is smaller.
+fn shrunk(places: &[usize], kept: &[(f64, Step)], case: &Case<'_>) -> Option<Vec<(f64, Step)>> {
+    let least = |(at, (size_gb, step)): (&usize, &(f64, Step))| {
+        let content_gb = whole_gb(case.files[*at].used_gb? * (1.0 + ROOM_PART));
+        Some((content_gb.max(case.storage.begins_gb(step)).max(1.0).min(*size_gb), step.clone()))
+    };
+    let all = places.iter().zip(kept).map(least).collect::<Option<Vec<_>>>()?;
+    all.iter().zip(kept).any(|(least, now)| least.0 < now.0).then_some(all)
+}
+
 /// Whether larger files take far more space than further ones, or than those that are there once they are alike: by more than a tenth of the
 /// instance's, for which rows are moved.
 fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
@@ -183,7 +194,7 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         return None;
     }
     // Rows go where there is room: others that are full take none, and keep what they have.
-    let others_full = !have_room(at_limit, &places, case.files);
+    let others_full = places.len() > at_limit.len() && !have_room(at_limit, &places, case.files);
     let is_of_it = |at: &usize| !others_full || at_limit.contains(at);
     let places: Vec<usize> = places.into_iter().filter(is_of_it).collect();
     let first = *at_limit.first()?;
@@ -213,6 +224,19 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     };
     let both = as_they_are.into_iter().chain(all_alike);
     let (more, smaller) = both.min_by(|a, b| taken_gb(a).total_cmp(&taken_gb(b)))?;
+    // Where there is no room for that, files that are part empty give some back first and keep their limits: smaller ones then carry as much.
+    let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
+    let has_no_room = smaller.is_empty() && more.added > 0 && taken_gb(&(more.clone(), Vec::new())) > free_gb;
+    let shrunk = shrunk(&places, &kept, case).filter(|_| has_no_room);
+    let with_less = shrunk.as_ref().and_then(|kept| with(kept)).filter(|less| less.added > 0);
+    let (more, kept, shrunk) = match (with_less, shrunk) {
+        (Some(less), Some(smaller)) => {
+            let sizes = places.iter().zip(&smaller).map(|(at, (size_gb, _))| (*at, *size_gb));
+            let sizes = sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect();
+            (less, smaller, sizes)
+        }
+        _ => (more, kept, Vec::new()),
+    };
     let all = places.len() + more.added;
     let kept = if smaller.is_empty() { kept.as_slice() } else { &[] };
     let new = std::iter::repeat_n((more.size_gb, more.step.clone()), all - kept.len());
@@ -228,7 +252,8 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         .and_then(|all| advice::of("file-at-limit", all, grow))
         .into_iter()
         .collect();
-    let add = Finding::Add { used_percent, of: of_limit, added, all, others_full, size_gb, step, brings, fits: true };
+    let add =
+        Finding::Add { used_percent, of: of_limit, added, all, others_full, shrunk, size_gb, step, brings, fits: true };
     answers.extend(advice::of("more-files", at_limit.to_vec(), add));
     Some(answers)
 }

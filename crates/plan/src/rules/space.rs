@@ -16,6 +16,8 @@ pub struct Bundle {
     pub sizes: Vec<(usize, f64)>,
     /// How many files are added, and how large each is, in GB.
     pub added: Vec<(usize, f64)>,
+    /// Files that give space back first, and their sizes then, in GB.
+    pub shrunk: Vec<(usize, f64)>,
 }
 
 /// What has room.
@@ -57,8 +59,9 @@ pub fn wanted(grown: &[Advice], files: &[DatabaseFile]) -> Vec<(Vec<usize>, Bund
         let new = one.files.iter().filter(|at| !wanted.files.contains(at)).copied().collect::<Vec<_>>();
         wanted.files.extend(new);
         wanted.sizes.extend(sizes([one]));
-        if let Finding::Add { added, size_gb, .. } = &one.finding {
+        if let Finding::Add { added, size_gb, shrunk, .. } = &one.finding {
             wanted.added.push((*added, *size_gb));
+            wanted.shrunk.extend(shrunk);
         }
     }
     all.into_iter().map(|(_, advice, wanted)| (advice, wanted)).collect()
@@ -68,7 +71,7 @@ pub fn wanted(grown: &[Advice], files: &[DatabaseFile]) -> Vec<(Vec<usize>, Bund
 pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[Bundle]) -> Fit {
     let add = |sum: (f64, f64), more: (f64, f64)| (sum.0 + more.0, sum.1 + more.1);
     let more_gb = |one: &Bundle| {
-        let larger = one.sizes.iter().map(|(at, size_gb)| {
+        let larger = one.sizes.iter().chain(&one.shrunk).map(|(at, size_gb)| {
             let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
             (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
         });

@@ -53,7 +53,16 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
         }
         Finding::Grow { .. } => grow(one, files, limits),
-        Finding::Add { used_percent, of, .. } => more_files(&stands(*used_percent, *of), &one.finding),
+        Finding::Add { used_percent, of, shrunk, .. } => {
+            let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gb(*size_gb)));
+            let first = first.collect::<Vec<_>>();
+            let first = if first.is_empty() {
+                String::new()
+            } else {
+                format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", listed(&first, MOST_NAMED))
+            };
+            more_files(&stands(*used_percent, *of), &one.finding) + &first
+        }
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
             let nor = match is_data {

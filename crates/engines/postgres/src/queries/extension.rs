@@ -76,6 +76,16 @@ impl Extension {
         })
     }
 
+    /// Why it counts no statements, where a setting says so.
+    pub fn is_off(&self) -> Option<&'static str> {
+        if !self.is_numbered {
+            return Some("compute_query_id is off: no statement has the number by which it is counted; set it to auto");
+        }
+        (self.tracked == "none").then_some(
+            "pg_stat_statements.track is none: only sessions that set it for themselves are counted; set it to top",
+        )
+    }
+
     /// Words for the gaps of its statements.
     pub fn words(&self) -> [(&'static str, String); 4] {
         let is_stamped = self.number >= STAMPED_EXTENSION;

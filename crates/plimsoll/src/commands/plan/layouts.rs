@@ -110,7 +110,12 @@ fn steps(found: &Found, files: &[DatabaseFile], judged: &Judgement, storage: &St
                 }
             }
             Finding::Add { added: 0, fits: true, .. } => steps.spread(first),
-            Finding::Add { added, size_gb, fits: true, .. } => steps.add(first, files, *added, *size_gb),
+            Finding::Add { added, size_gb, shrunk, fits: true, .. } => {
+                for (at, size_gb) in shrunk {
+                    steps.shrink(&files[*at], *size_gb);
+                }
+                steps.add(first, files, *added, *size_gb);
+            }
             _ => {}
         }
     }
@@ -148,7 +153,7 @@ fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), sto
     sizes.sort_by(|a, b| most(b).total_cmp(&most(a)));
     let places = |all: &[(usize, f64)]| all.iter().map(|(at, _)| *at).collect();
     let wanted: Vec<Bundle> =
-        sizes.into_iter().map(|sizes| Bundle { files: places(&sizes), sizes, added: Vec::new() }).collect();
+        sizes.into_iter().map(|sizes| Bundle { files: places(&sizes), sizes, ..Bundle::default() }).collect();
     let fit = space::fit(files, limits, storage, &wanted);
     for one in &mut found.enlarged {
         let (fits, rest): (Vec<(usize, f64)>, Vec<_>) =
