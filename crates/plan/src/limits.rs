@@ -17,6 +17,8 @@ pub struct Limits {
     pub blob_gb: f64,
     /// What does not fit.
     pub broken: Vec<Broken>,
+    /// MB a second by which a log may grow at most, whatever its size.
+    pub log_mb_per_s: Option<f64>,
 }
 
 /// What a file has by its size.
@@ -112,7 +114,7 @@ pub fn limits(files: &[DatabaseFile], storage: &Storage<'_>) -> Limits {
         Some(Broken::Size { file: at, most_gb })
     });
     broken.extend(too_large);
-    Limits { files: all, file_gb, blob_gb, broken }
+    Limits { files: all, file_gb, blob_gb, broken, log_mb_per_s: storage.log_of_database_mb_per_s() }
 }
 
 fn too_many_databases(files: &[DatabaseFile], storage: &Storage<'_>) -> Option<Broken> {

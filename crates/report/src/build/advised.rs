@@ -151,15 +151,18 @@ const BUSY_PERCENT: f64 = 50.0;
 fn log_next(at: usize, (files, limits): (&[DatabaseFile], &Limits), most_percent: f64) -> Option<String> {
     let is_own = |other: &usize| files[*other].kind == FileKind::Log && files[*other].is_beside(&files[at]);
     let log = (0..files.len()).find(is_own).filter(|_| files[at].kind == FileKind::Data)?;
-    let (used_percent, of) = used(&files[log], &limits.files[log])?;
+    let by_file = used(&files[log], &limits.files[log]).map(|(percent, of)| (percent, format!("at its {}", of.name())));
+    // A log that does more than that was read as well.
+    let by_rate = files[log]
+        .mb_per_s
+        .zip(limits.log_mb_per_s)
+        .map(|(seen, most)| (100.0 * seen / most, format!("at {}, by which logs may grow,", quantity(most, "MB/s"))));
+    let nearest = by_file.into_iter().chain(by_rate).max_by(|a, b| a.0.total_cmp(&b.0));
+    let (used_percent, stands) = nearest.filter(|(percent, _)| (BUSY_PERCENT..AT_LIMIT_PERCENT).contains(percent))?;
     let more_percent = 100.0 * (100.0 / used_percent - 1.0);
-    ((BUSY_PERCENT..AT_LIMIT_PERCENT).contains(&used_percent) && more_percent < most_percent).then(|| {
-        format!(
-            " Where as much more is written, the log {} stands at its {} after {}.",
-            files[log].label(),
-            of.name(),
-            quantity(more_percent, "%")
-        )
+    (more_percent < most_percent).then(|| {
+        let (label, more) = (files[log].label(), quantity(more_percent, "%"));
+        format!(" Where as much more is written, the log {label} stands {stands} after {more}.")
     })
 }
 
