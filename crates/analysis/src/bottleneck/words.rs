@@ -83,6 +83,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if judged.in_locks {
         sentences.push(holders(model));
     }
+    sentences.extend(bound.first().and_then(behind));
     if *named == 0 && !all_done && judged.beyond.is_none() {
         sentences.push(format!(
             "by the model, no known limit would raise the rate by {NAMED_PERCENT} % or more if there were a fifth more of it"
@@ -129,6 +130,13 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         }));
     }
     sentences
+}
+
+/// What a pool of connections hides.
+fn behind(first: &Found) -> Option<String> {
+    let text = "if it is a pool that our own looks at the server pass as well, what those wait for that it lets through is not seen: another limit \
+                may lie behind it";
+    (first.rule.limit == BETWEEN).then(|| text.to_owned())
 }
 
 /// What is known where there is not enough evidence for a verdict: what sessions did, and what each limit stood at.
