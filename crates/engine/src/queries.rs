@@ -1,5 +1,6 @@
 //! What a server has counted by statement, as a profiler reads it again and again.
 
+mod counting;
 mod sessions;
 mod values;
 
@@ -7,6 +8,7 @@ use plimsoll_measurement::counters::{Item, Snapshot};
 
 use crate::error::Result;
 
+pub use counting::Counting;
 pub use sessions::{SeenSession, SessionSample, Wait, WaitClass};
 pub use values::without_values;
 

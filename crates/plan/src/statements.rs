@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::advice::Finding;
 use crate::file::{DatabaseFile, FileKind};
 use crate::layout::{Layout, ROOM_PART};
 
@@ -38,7 +39,7 @@ impl Steps {
     }
 
     /// Takes empty space back from a file, by hand, before anything else.
-    pub fn shrink(&mut self, file: &DatabaseFile, size_gb: f64) {
+    fn shrink(&mut self, file: &DatabaseFile, size_gb: f64) {
         let text = format!(
             "-- Shrink {} to {size_gb:.0} GB first (DBCC SHRINKFILE): it keeps its limits.\n",
             in_a_line(&file.label())
@@ -47,7 +48,7 @@ impl Steps {
     }
 
     /// Spreads rows over the files that are there: a remark, as each index has a statement of its own.
-    pub fn spread(&mut self, beside: &DatabaseFile) {
+    fn spread(&mut self, beside: &DatabaseFile) {
         let group = beside.filegroup.as_deref().map(in_a_line).map(|group| format!(" of filegroup {group}"));
         let text = format!(
             "-- Rebuild the indexes{} in {} (ALTER INDEX ALL ON ... REBUILD), so that rows are spread over all files.\n",
@@ -57,8 +58,20 @@ impl Steps {
         self.grows.push(Step { database: beside.database.clone(), text, gb: 0.0 });
     }
 
+    /// Carries out what more files of a filegroup need, `at` being one of those that are there.
+    pub fn more(&mut self, finding: &Finding, at: usize, files: &[DatabaseFile]) {
+        let Finding::Add { added, size_gb, shrunk, fits: true, .. } = finding else { return };
+        if *added == 0 {
+            return self.spread(&files[at]);
+        }
+        for (at, size_gb) in shrunk {
+            self.shrink(&files[*at], *size_gb);
+        }
+        self.add(&files[at], files, *added, *size_gb);
+    }
+
     /// Adds so many data files of a size beside one, into its filegroup where the list has that.
-    pub fn add(&mut self, beside: &DatabaseFile, files: &[DatabaseFile], count: usize, size_gb: f64) {
+    fn add(&mut self, beside: &DatabaseFile, files: &[DatabaseFile], count: usize, size_gb: f64) {
         let database = &beside.database;
         let is_data = |file: &&DatabaseFile| file.kind == FileKind::Data && file.is_beside(beside);
         let first = files.iter().filter(is_data).count() + 1;

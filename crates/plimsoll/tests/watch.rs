@@ -472,5 +472,5 @@ fn statements_that_are_not_counted_are_said() {
     let on = last(5);
     assert!(!on["status"].as_str().unwrap().contains("partial"), "{on:#}");
     let (_, _, err) = interrupted(child, lines);
-    assert!(err.contains("for a part of the time statements were not counted: pg_stat_statements.track"), "{err}");
+    assert!(err.contains("for a part of the time not all statements were counted: pg_stat_statements.track"), "{err}");
 }

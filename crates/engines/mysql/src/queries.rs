@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS, SeenSession, SessionSample, WaitClass, without_values};
+use plimsoll_engine::queries::{
+    Counting, LONGEST_TEXT, MOST_TEXTS, SeenSession, SessionSample, WaitClass, without_values,
+};
 use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
@@ -47,9 +49,7 @@ pub(super) struct DigestSampler {
     /// When the statements of sessions began, as it was computed when they were first seen.
     begun: BTreeMap<i64, Begun>,
     listed: Listed,
-    /// Whether all statements were counted at the last reading, and why they were not at one of them.
-    is_counting: bool,
-    uncounted: Option<String>,
+    counting: Counting,
     /// Whether sessions that wait for row locks are seen.
     sees_transactions: bool,
 }
@@ -73,8 +73,8 @@ struct Facts {
 }
 
 /// Why some users are not counted.
-const SOME_USERS: &str = "performance_schema.setup_actors leaves them out, which counts all with an enabled row ('%', '%', '%') and no disabled \
-                          one; sessions that began meanwhile stay out until they end";
+const SOME_USERS: &str = "performance_schema.setup_actors leaves out some users, and counts all with an enabled row ('%', '%', '%') and no \
+                          disabled one; sessions that began meanwhile stay out until they end";
 
 impl Facts {
     /// From the answer to "statistics of statements".
@@ -112,6 +112,11 @@ impl Facts {
             counts_all_users: number(row, 6) > Some(0) && number(row, 7) == Some(0) && number(row, 8) == Some(0),
         })
     }
+
+    /// Whom it does not count; `None` if it counts all.
+    fn leaves_out(&self) -> Option<String> {
+        (!self.counts_all_users).then(|| SOME_USERS.to_owned())
+    }
 }
 
 /// A row of the statement "counters of statements".
@@ -147,12 +152,12 @@ impl DigestSampler {
             is_new: true,
             begun: BTreeMap::new(),
             listed: Listed::default(),
-            is_counting: true,
-            uncounted: None,
+            counting: Counting::default(),
             sees_transactions: true,
         };
         // All questions are asked once: so the server knows all of ours by the time that they are looked for.
         sampler.facts = Facts::of(sampler.ask(text("statistics of statements")))?;
+        sampler.counting.read(sampler.facts.leaves_out());
         sampler.edge()?;
         sampler.rows()?;
         sampler.texts(&[])?;
@@ -257,23 +262,17 @@ impl DigestSampler {
         Ok(answer.unwrap_or_default().iter().filter_map(of).collect())
     }
 
-    /// Whether statements were counted since the last reading, as far as the settings at both ends say. A setting may be changed at any time.
+    /// Whether all statements were counted since the last reading.
     fn was_counting(&mut self) -> Result<bool> {
-        let is_counting = match Facts::of(self.ask(text("statistics of statements"))) {
+        let why = match Facts::of(self.ask(text("statistics of statements"))) {
             Ok(facts) => {
                 self.facts = facts;
-                if !facts.counts_all_users {
-                    self.uncounted = Some(format!("those of some users: {SOME_USERS}"));
-                }
-                facts.counts_all_users
+                facts.leaves_out()
             }
-            Err(error) if error.kind == ErrorKind::ToolMissing => {
-                self.uncounted = Some(error.to_string());
-                false
-            }
+            Err(error) if error.kind == ErrorKind::ToolMissing => Some(error.to_string()),
             Err(error) => return Err(error),
         };
-        Ok(std::mem::replace(&mut self.is_counting, is_counting) && is_counting)
+        Ok(self.counting.read(why))
     }
 
     /// Who waits for whom.
@@ -311,13 +310,8 @@ impl QuerySampler for DigestSampler {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let Facts { room, sees_current, counts_all_users, .. } = self.facts;
-        let mut warnings = Vec::new();
-        if let Some(why) = &self.uncounted {
-            warnings.push(format!("for a part of the time statements were not counted: {why}"));
-        } else if !counts_all_users {
-            warnings.push(format!("statements of some users are not counted: {SOME_USERS}"));
-        }
+        let Facts { room, sees_current, .. } = self.facts;
+        let mut warnings = Vec::from_iter(self.counting.warning());
         if !self.sees_transactions {
             let text = "row locks and idle transactions are not seen, so that a session at work may wait for a row lock: GRANT PROCESS ON *.* \
                         TO the user of the URL";

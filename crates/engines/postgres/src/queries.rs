@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::queries::SessionSample;
-use plimsoll_engine::queries::{LONGEST_TEXT, MOST_TEXTS, without_values};
+use plimsoll_engine::queries::{Counting, LONGEST_TEXT, MOST_TEXTS, SessionSample, without_values};
 use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
@@ -51,9 +50,7 @@ pub(super) struct StatementSampler {
     found: Option<(usize, Evictions)>,
     /// Whether some of them were hidden from us then.
     hidden: bool,
-    /// Whether statements were counted at the last reading, and why they were not at one of them.
-    is_counting: Option<bool>,
-    uncounted: Option<String>,
+    counting: Counting,
     /// Whether a text is none that the server can give.
     has_foreign_text: bool,
 }
@@ -73,10 +70,10 @@ impl StatementSampler {
             own,
             found: None,
             hidden: false,
-            is_counting: None,
-            uncounted: None,
+            counting: Counting::default(),
             has_foreign_text: false,
         };
+        sampler.counting.read(sampler.extension.is_off().map(str::to_owned));
         sampler.prepare(connection)?;
         Ok(sampler)
     }
@@ -118,17 +115,11 @@ impl StatementSampler {
         self.connection.as_mut().ok_or_else(|| self.connector.errors.lost("it was given up"))
     }
 
-    /// Whether statements were counted since the last reading, as far as the settings at both ends say. A setting may be changed at any time.
+    /// Whether all statements were counted since the last reading.
     fn was_counting(&mut self) -> Result<bool> {
         let version = self.version;
         self.extension = Extension::find(self.connected()?, version)?;
-        let why = self.extension.is_off();
-        let is_counting = why.is_none();
-        // What was so from the beginning is said at the beginning.
-        if self.is_counting != Some(is_counting) && self.is_counting.is_some() {
-            self.uncounted = why.map(str::to_owned).or_else(|| self.uncounted.take());
-        }
-        Ok(self.is_counting.replace(is_counting).unwrap_or(true) && is_counting)
+        Ok(self.counting.read(self.extension.is_off().map(str::to_owned)))
     }
 
     /// Gives the line up if it was lost.
@@ -321,11 +312,7 @@ impl QuerySampler for StatementSampler {
                         and is no text in this one's; pg_stat_statements_reset() empties the list";
             warnings.push(text.to_owned());
         }
-        if let Some(why) = &self.uncounted {
-            warnings.push(format!("for a part of the time statements were not counted: {why}"));
-        } else if let Some(why) = self.extension.is_off() {
-            warnings.push(why.to_owned());
-        }
+        warnings.extend(self.counting.warning());
         let Some(((count, evictions), most)) = self.found.zip(self.extension.most) else { return warnings };
         if let Evictions::Counted(times) = evictions
             && times > 0

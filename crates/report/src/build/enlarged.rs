@@ -34,15 +34,7 @@ pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits
                     steps.enlarge(&files[*other], *size_gb, reason);
                 }
             }
-            Finding::Add { added: 0, fits: true, .. } => steps.spread(&files[*at]),
-            Finding::Add { added, size_gb, shrunk, fits: true, .. } if !shrunk.is_empty() => {
-                for (at, size_gb) in shrunk {
-                    steps.shrink(&files[*at], *size_gb);
-                }
-                steps.add(&files[*at], files, *added, *size_gb);
-            }
-            Finding::Add { added, size_gb, fits: true, .. } => steps.add(&files[*at], files, *added, *size_gb),
-            _ => {}
+            finding => steps.more(finding, *at, files),
         }
     }
     // What has no room at all is left out already.

@@ -98,9 +98,9 @@ fn steps(found: &Found, files: &[DatabaseFile], judged: &Judgement, storage: &St
     }
     // Those with several filegroups have no layout, nor those whose layout is out of reach: they go on by what is advised.
     for one in judged.advice.iter().filter(|one| !one.is_alternative) {
-        let Some(first) = one.files.first().map(|at| &files[*at]) else { continue };
+        let Some(first) = one.files.first() else { continue };
         let mut without = found.of_groups.iter().chain(&found.out_of_reach).chain(&found.spread);
-        if !without.any(|database| database.eq_ignore_ascii_case(&first.database)) {
+        if !without.any(|database| database.eq_ignore_ascii_case(&files[*first].database)) {
             continue;
         }
         match &one.finding {
@@ -109,14 +109,7 @@ fn steps(found: &Found, files: &[DatabaseFile], judged: &Judgement, storage: &St
                     steps.enlarge(&files[*at], *size_gb, "It stands at its limits, or the files beside it do.");
                 }
             }
-            Finding::Add { added: 0, fits: true, .. } => steps.spread(first),
-            Finding::Add { added, size_gb, shrunk, fits: true, .. } => {
-                for (at, size_gb) in shrunk {
-                    steps.shrink(&files[*at], *size_gb);
-                }
-                steps.add(first, files, *added, *size_gb);
-            }
-            _ => {}
+            finding => steps.more(finding, *first, files),
         }
     }
     for (need, layout) in found.pairs() {

@@ -82,7 +82,9 @@ impl Keeper {
         } else {
             format!("{count} slots that were shown are")
         };
-        (count > 0).then(|| format!("{slots} not in the store: {}", self.why))
+        // One that is refused for what happened to the file may be in it nevertheless.
+        let up_to = if self.is_gone { "up to " } else { "" };
+        (count > 0).then(|| format!("{up_to}{slots} not in the store: {}", self.why))
     }
 
     /// Texts that are kept.
