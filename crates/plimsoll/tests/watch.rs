@@ -471,6 +471,10 @@ fn statements_that_are_not_counted_are_said() {
     server.psql("SELECT pg_reload_conf()").unwrap();
     let on = last(5);
     assert!(!on["status"].as_str().unwrap().contains("partial"), "{on:#}");
+    server.psql("CREATE ROLE uncounted; ALTER ROLE uncounted SET pg_stat_statements.track = 'None'").unwrap();
+    last(2);
     let (_, _, err) = interrupted(child, lines);
     assert!(err.contains("for a part of the time not all statements were counted: pg_stat_statements.track"), "{err}");
+    assert!(err.contains("statements of some sessions are not counted") && err.contains("role uncounted;"), "{err}");
+    server.psql("DROP ROLE uncounted").unwrap();
 }

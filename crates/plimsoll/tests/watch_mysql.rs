@@ -270,6 +270,18 @@ fn statements_that_are_not_counted_are_not_known() {
     assert!(left_out["status"].as_str().unwrap().contains("partial"), "{left_out:#}");
     users("YES");
     slots(&mut lines, 2);
+    let instruments = |state: &str| {
+        let named = "NAME LIKE 'statement/abstract/%' OR NAME LIKE 'statement/com/%'";
+        server
+            .sql(&format!("UPDATE performance_schema.setup_instruments SET ENABLED = '{state}' WHERE {named}"))
+            .unwrap();
+    };
+    instruments("NO");
+    load(&server, 20);
+    let unseen = slots(&mut lines, 2).pop().unwrap();
+    assert!(unseen["status"].as_str().unwrap().contains("partial"), "{unseen:#}");
+    instruments("YES");
+    slots(&mut lines, 2);
     let (_, err) = interrupted(child, lines);
     assert!(err.contains("for a part of the time not all statements were counted"), "{err}");
     assert!(err.contains("performance_schema.setup_actors leaves out some users"), "{err}");

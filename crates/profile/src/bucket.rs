@@ -17,7 +17,7 @@ pub const TIERS_US: [u64; 3] = [60_000_000, 15 * 60_000_000, 60 * 60_000_000];
 /// What a query did with a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
-    /// The sums. A measure of which a part is unknown is unknown.
+    /// The sums ([`together`]).
     pub values: Values,
     /// How far they can be believed: all bits of what was summed.
     pub status: Status,
@@ -76,12 +76,27 @@ impl Sum {
 
     #[must_use]
     fn plus(self, other: &Self) -> Self {
-        Self {
-            values: self.values.plus(&other.values),
-            status: self.status | other.status,
-            longest_us: self.longest_us.max(other.longest_us),
+        let (values, status) = together((self.values, self.status), (other.values, other.status));
+        Self { values, status, longest_us: self.longest_us.max(other.longest_us) }
+    }
+}
+
+/// Two sums in one. A measure of which a part is unknown is unknown. But where one of them was not counted at all, and only seen by looks at
+/// sessions, what was counted of the other one is at least that of both.
+pub fn together((one, status): (Values, Status), (other, also): (Values, Status)) -> (Values, Status) {
+    let (mut all, status) = (one.plus(&other), status | also);
+    let is_counted = |values: &Values| values.get(Measure::Executions).is_some();
+    let counted = match (is_counted(&one), is_counted(&other)) {
+        (true, false) => one,
+        (false, true) => other,
+        _ => return (all, status),
+    };
+    for (measure, value) in counted.iter() {
+        if all.get(measure).is_none() {
+            all.set(measure, value);
         }
     }
+    (all, status | Status::LOWER_BOUND)
 }
 
 /// A sum of which a part is unknown is unknown.

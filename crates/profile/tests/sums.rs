@@ -187,3 +187,19 @@ fn both_coverages_are_shown_and_cut_lists_are_told() {
     // Where nothing is known, there is no rate.
     assert_eq!(compare(&[unknown], &[], Measure::ElapsedUs).before.per_second, None);
 }
+
+#[test]
+fn what_was_counted_of_a_part_is_at_least_that_of_the_whole() {
+    let seen = Sum { values: Values::of([(Measure::ActiveUs, 7)]), status: Status::PARTIAL, longest_us: None };
+    let counted = |executions| {
+        let mut sum = sum(executions, 100);
+        sum.values.set(Measure::ActiveUs, 3);
+        sum
+    };
+    // In the middle slot statements were not counted.
+    let minutes = [counted(5), seen, counted(6)].into_iter().zip(0..).map(|(sum, at)| minute(at, [(key(1), sum)]));
+    let rolled = roll_up(&minutes.collect::<Vec<_>>(), TIERS_US[1], usize::MAX);
+    let all = rolled[0].sums[&key(1)];
+    let values = [(Measure::Executions, 11), (Measure::ElapsedUs, 200), (Measure::ActiveUs, 13)];
+    assert_eq!((all.values, all.status), (Values::of(values), Status::LOWER_BOUND | Status::PARTIAL));
+}

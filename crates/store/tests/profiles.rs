@@ -172,11 +172,29 @@ fn old_slots_get_coarser_and_no_execution_is_lost_or_counts_twice() {
 }
 
 #[test]
+fn a_servers_clock_that_is_ahead_for_a_while_makes_nothing_old() {
+    const YEARS: i64 = 3 * 365 * 24 * HOUR;
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("runs.db"));
+    let (number, mut known) = store.begin("postgres://db/sales", "postgresql").unwrap();
+    let mut total = 0;
+    for (minute, ahead) in (1..=40).map(|minute| (minute, if (20..24).contains(&minute) { YEARS } else { 0 })) {
+        let (at, before) = (BEGIN + minute * MINUTE, known.reads());
+        let slot = diff(&mut known, &read(at + ahead, &[minute as u64 * 100]), MINUTE as u64).unwrap();
+        let record = Record::of(&slot, &[], MINUTE as u64);
+        total += record.bucket.sum(Measure::Executions).unwrap();
+        save(&store, number, &mut known, before, &[record], Keep { now_us: at, ..Keep::default() });
+    }
+    assert_eq!(executions(&all(&store, number)), total);
+    assert!(total > 3_000, "{total}");
+}
+
+#[test]
 fn a_cap_drops_the_finest_and_oldest_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let store = open(&path);
-    let keep = Keep { us: [400 * HOUR; 4], most_bytes: 2 << 20, top: 10 };
+    let keep = Keep { us: [400 * HOUR; 4], most_bytes: 2 << 20, top: 10, ..Keep::default() };
     let (number, _) = watch(&store, 24, 30 * SECOND, keep);
     let records = all(&store, number);
     let oldest = |seconds: u64| {

@@ -1,12 +1,14 @@
 //! Whether a server counts statements: a setting that somebody may change between two readings.
 
+use std::collections::BTreeSet;
+
 /// What the settings said at each reading.
 #[derive(Debug, Default)]
 pub struct Counting {
     /// Why not all statements were counted at the last reading, `None` where all were. `None` before the first.
     last: Option<Option<String>>,
-    /// The same of a reading after or before which all were.
-    in_part: Option<String>,
+    /// The same of all readings after or before which all were.
+    in_part: BTreeSet<String>,
 }
 
 impl Counting {
@@ -17,15 +19,16 @@ impl Counting {
         let Some(before) = self.last.replace(why.clone()) else { return is_counting };
         let was_counting = before.is_none();
         if was_counting != is_counting {
-            self.in_part = why.or(before);
+            self.in_part.extend(why.or(before));
         }
         was_counting && is_counting
     }
 
     /// A sentence where not all were counted at the last reading, or at one before it.
     pub fn warning(&self) -> Option<String> {
-        if let Some(why) = &self.in_part {
-            return Some(format!("for a part of the time not all statements were counted: {why}"));
+        if !self.in_part.is_empty() {
+            let why: Vec<&str> = self.in_part.iter().map(String::as_str).collect();
+            return Some(format!("for a part of the time not all statements were counted: {}", why.join("; ")));
         }
         let why = self.last.as_ref()?.as_ref()?;
         Some(format!("not all statements are counted: {why}"))

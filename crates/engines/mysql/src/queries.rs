@@ -70,6 +70,8 @@ struct Facts {
     sees_current: bool,
     /// Whether it counts the statements of each user.
     counts_all_users: bool,
+    /// How many kinds of statements, or of steps on the way to one, are not counted or not timed.
+    instruments_off: u64,
 }
 
 /// Why some users are not counted.
@@ -99,7 +101,7 @@ impl Facts {
                  'thread_instrumentation', 'statements_digest')",
             );
         }
-        if number(row, 4) != Some(1) {
+        if number(row, 4).is_none_or(|instruments| instruments == 0) {
             return missing(
                 "the Performance Schema does not take times of statements",
                 "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'statement/%'",
@@ -110,12 +112,20 @@ impl Facts {
             session_limit: number(row, 2),
             sees_current: number(row, 5) == Some(1),
             counts_all_users: number(row, 6) > Some(0) && number(row, 7) == Some(0) && number(row, 8) == Some(0),
+            instruments_off: number(row, 9).unwrap_or(0),
         })
     }
 
-    /// Whom it does not count; `None` if it counts all.
+    /// What it does not count; `None` if it counts all.
     fn leaves_out(&self) -> Option<String> {
-        (!self.counts_all_users).then(|| SOME_USERS.to_owned())
+        let off = self.instruments_off;
+        let kinds = || {
+            format!(
+                "{off} of the instruments 'statement/%' are off or not timed in performance_schema.setup_instruments"
+            )
+        };
+        let users = (!self.counts_all_users).then(|| SOME_USERS.to_owned());
+        users.or_else(|| (off > 0).then(kinds))
     }
 }
 

@@ -313,6 +313,7 @@ impl QuerySampler for StatementSampler {
             warnings.push(text.to_owned());
         }
         warnings.extend(self.counting.warning());
+        warnings.extend(self.extension.left_out());
         let Some(((count, evictions), most)) = self.found.zip(self.extension.most) else { return warnings };
         if let Evictions::Counted(times) = evictions
             && times > 0

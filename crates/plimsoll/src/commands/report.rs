@@ -156,8 +156,9 @@ fn spare_database(path: &Path) -> Result<(), Failure> {
 
 fn is_database(path: &Path) -> bool {
     let mut head = [0; DATABASE.len()];
-    let is_file = path.metadata().is_ok_and(|there| there.is_file());
-    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == DATABASE
+    // Files of the kernel are empty by their length, and some of them wait for what is to be read.
+    let has_head = path.metadata().is_ok_and(|there| there.is_file() && there.len() >= head.len() as u64);
+    has_head && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == DATABASE
 }
 
 /// How each SQLite database begins (sqlite.org/fileformat.html).

@@ -15,6 +15,9 @@ const DAY_US: i64 = 24 * 3_600_000_000;
 pub struct Keep {
     /// By tier, in microseconds: slots shorter than a minute, minutes and longer slots, quarters of an hour, hours.
     pub us: [i64; 4],
+    /// Ages are counted to no later moment than this, in microseconds since 1970: a server's clock may be wrong by years for a while, and
+    /// what was kept of it before is not old by that.
+    pub now_us: i64,
     /// About so many bytes of one target. Beyond that the finest and oldest goes first.
     pub most_bytes: u64,
     /// So many statements of each measure are listed in a quarter of an hour and in an hour; the others are an exact sum.
@@ -23,7 +26,7 @@ pub struct Keep {
 
 impl Default for Keep {
     fn default() -> Self {
-        Self { us: [DAY_US, 14 * DAY_US, 90 * DAY_US, 400 * DAY_US], most_bytes: 512 << 20, top: 200 }
+        Self { us: [DAY_US, 14 * DAY_US, 90 * DAY_US, 400 * DAY_US], now_us: i64::MAX, most_bytes: 512 << 20, top: 200 }
     }
 }
 

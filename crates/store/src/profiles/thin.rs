@@ -105,8 +105,9 @@ fn drop_old(connection: &Connection, number: i64, rolled: [i64; 3], now_us: i64,
     let mut kept = old;
     // A tier goes up to what the next one has in whole; the last one has no next.
     let most = |tier: usize| floor(rolled.get(tier).copied().unwrap_or(now_us), HOUR_US);
+    let aged_us = now_us.min(keep.now_us);
     for (tier, kept) in kept.iter_mut().enumerate() {
-        *kept = (*kept).max(floor(now_us.saturating_sub(keep.us[tier]), HOUR_US).min(most(tier)));
+        *kept = (*kept).max(floor(aged_us.saturating_sub(keep.us[tier]), HOUR_US).min(most(tier)));
     }
     order(&mut kept);
     remove(connection, number, old, kept)?;

@@ -1,6 +1,6 @@
 //! The extension `pg_stat_statements` as it was found: where it is, and which version.
 
-use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, foreign};
 
 use crate::connection::Connection;
 use crate::statements::sql;
@@ -22,6 +22,8 @@ pub struct Extension {
     pub tracked: String,
     /// Whether statements have the numbers by which they are counted.
     pub is_numbered: bool,
+    /// Roles and databases whose sessions are not counted, as a setting of theirs says so.
+    left_out: Option<String>,
 }
 
 impl Extension {
@@ -73,6 +75,7 @@ impl Extension {
             most: row.get(3),
             tracked: row.text(4).unwrap_or_default().to_owned(),
             is_numbered: row.text(6) != Some("off"),
+            left_out: row.text(7).map(foreign::masked),
         })
     }
 
@@ -84,6 +87,15 @@ impl Extension {
         (self.tracked == "none").then_some(
             "pg_stat_statements.track is none: only sessions that set it for themselves are counted; set it to top",
         )
+    }
+
+    /// Whose sessions it does not count, in a sentence. Their time is in that of the server, and so it is missing from what is known.
+    pub fn left_out(&self) -> Option<String> {
+        let who = self.left_out.as_ref()?;
+        Some(format!(
+            "statements of some sessions are not counted, as pg_stat_statements.track or compute_query_id is set for them: {who}; \
+             ALTER ROLE or ALTER DATABASE ... RESET takes that back"
+        ))
     }
 
     /// Words for the gaps of its statements.

@@ -60,7 +60,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
             .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on, MySQL and MariaDB (docs/WATCH.md)")
     })?;
     let engine = database.description().engine.clone();
-    let begun = store.map(|store| Keeper::begin(&store, target.display(), &engine)).transpose()?;
+    let begun = store.map(|store| Keeper::begin(&store, &clock, (target.display(), &engine))).transpose()?;
     let (keeper, known) = begun.map_or_else(|| (None, Known::default()), |(keeper, known)| (Some(keeper), known));
     let mut collector = Collector {
         sampler,

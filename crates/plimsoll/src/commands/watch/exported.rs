@@ -47,7 +47,8 @@ fn statements(sums: &Sums) -> Vec<(Option<Key>, Sum)> {
     let listed = sums.ranked().into_iter().map(|(key, sum)| (Some(key), sum));
     let mut all: Vec<_> = listed.chain(sums.rest.map(|(_, sum)| (None, sum))).collect();
     if all.is_empty() {
-        all.push((None, Sum { values: sums.all(), status: sums.status }));
+        let sum = sums.all();
+        all.push((None, Sum { status: sum.status | sums.status, ..sum }));
     }
     all
 }

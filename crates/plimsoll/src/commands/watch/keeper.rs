@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::QueryText;
 use plimsoll_measurement::counters::Item;
 use plimsoll_profile::{Known, Record, Snapshot, diff};
@@ -20,6 +21,7 @@ const IDLE_SLOTS: u32 = 2;
 /// What is kept of a target, and what is not kept yet.
 pub struct Keeper {
     store: ProfileStore,
+    clock: Arc<dyn Clock>,
     target: String,
     engine: String,
     number: i64,
@@ -45,7 +47,11 @@ pub struct Keeper {
 
 impl Keeper {
     /// Goes on where the last one ended.
-    pub fn begin(store: &Arc<RunStore>, target: &str, engine: &str) -> Result<(Self, Known), StoreError> {
+    pub fn begin(
+        store: &Arc<RunStore>,
+        clock: &Arc<dyn Clock>,
+        (target, engine): (&str, &str),
+    ) -> Result<(Self, Known), StoreError> {
         let profiles = ProfileStore::of(Arc::clone(store));
         let (number, known) = profiles.begin(target, engine)?;
         // The server is read while the store waits.
@@ -56,6 +62,7 @@ impl Keeper {
         let texts = known_texts.collect();
         let keeper = Self {
             store,
+            clock: Arc::clone(clock),
             target: target.to_owned(),
             engine: engine.to_owned(),
             number,
@@ -176,7 +183,7 @@ impl Keeper {
             records: &self.waiting,
             texts: &new_texts,
             events: &self.events,
-            keep: Keep::default(),
+            keep: Keep { now_us: self.clock.timestamp(self.clock.now()).as_microsecond(), ..Keep::default() },
         };
         match self.store.save(self.number, &save) {
             Ok(()) => {

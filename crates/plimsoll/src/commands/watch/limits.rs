@@ -128,7 +128,8 @@ pub fn say(part: &mut Part, sums: &Sums, texts: &Texts) {
     }
     // A commit that takes longer than its statement looks like that as well, for a moment.
     let is_much = |us: &u64| 100.0 * *us as f64 >= UNSEEN_PERCENT * seen_us(sums) as f64;
-    let unseen = sums.all().get(plimsoll_measurement::counters::Measure::UnseenUs).filter(|us| *us > 0).filter(is_much);
+    let unseen =
+        sums.all().values.get(plimsoll_measurement::counters::Measure::UnseenUs).filter(|us| *us > 0).filter(is_much);
     part.say(
         Tone::Plain,
         unseen.map(|us| {

@@ -206,6 +206,7 @@ fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
         Some(100.0 * us as f64 / seen_us as f64)
     };
     let seconds = |us: f64| Cell::quantity(us / 1e6, "s");
+    let elapsed = |sum: &Sum| sum.values.get(Measure::ElapsedUs);
     let status = |(_, is_nested): &Key, sum: &Sum| {
         let is_exact = sum.status == Status::EXACT;
         match (*is_nested, is_exact) {
@@ -219,9 +220,9 @@ fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
         &[
             (text("Statement"), &|((item, _), _)| name(*item, texts, SHORT_TEXT - 15).into()),
             (number("Seen", "%"), &|(_, sum)| seen(sum).into()),
-            (number("Share", "%"), &|(_, sum)| all.share_percent(sum.elapsed_us()).into()),
+            (number("Share", "%"), &|(_, sum)| elapsed(sum).and_then(|us| all.share_percent(us)).into()),
             (number("Calls", ""), &|(_, sum)| sum.values.get(Measure::Executions).into()),
-            (scaled("Total", "s"), &|(_, sum)| seconds(sum.elapsed_us() as f64)),
+            (scaled("Total", "s"), &|(_, sum)| elapsed(sum).map_or_else(Cell::default, |us| seconds(us as f64))),
             (scaled("Mean", "s"), &|(_, sum)| mean_us(sum).map_or_else(Cell::default, seconds)),
             (number("Rows", "").spare(1), &|(_, sum)| sum.values.get(Measure::Rows).into()),
             (number("Page reads", "").spare(2), &|(_, sum)| sum.values.get(Measure::PhysicalReadPages).into()),

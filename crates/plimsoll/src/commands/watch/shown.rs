@@ -173,7 +173,8 @@ impl Shown<'_> {
             return object;
         }
         for metric in METRICS {
-            let value = self.options.unit.of(metric.measure, &sum.values, &self.sums.all(), self.sums.covered_us);
+            let value =
+                self.options.unit.of(metric.measure, &sum.values, &self.sums.all().values, self.sums.covered_us);
             put(&mut object, metric.name, value);
         }
         object.insert("status".to_owned(), sum.status.to_string().into());
@@ -225,7 +226,7 @@ impl Shown<'_> {
     }
 
     fn table(&self) -> Option<Table> {
-        let (unit, all, covered_us) = (self.options.unit, self.sums.all(), self.sums.covered_us);
+        let (unit, all, covered_us) = (self.options.unit, self.sums.all().values, self.sums.covered_us);
         let listed: Vec<&Row> = self.rows.iter().take(self.top()).collect();
         let has_any =
             |metric: &Metric| listed.iter().any(|row| row.sum.values.get(metric.measure).is_some_and(|us| us > 0));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::metrics::{BY_COMPLETION, BY_SAMPLES, Metric};
 use plimsoll_measurement::counters::{Item, Measure, Values};
+use plimsoll_profile::bucket::together;
 use plimsoll_profile::{About, Reason, Record, Status};
 
 /// From this part of the time on, what statements count of themselves says what costs most.
@@ -19,7 +20,7 @@ pub type Key = (Item, bool);
 /// What one statement did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sum {
-    /// The sums. A measure of which a part is unknown is unknown.
+    /// The sums ([`together`]).
     pub values: Values,
     /// All bits of what was summed, except that a statement that is new and was counted from its beginning is exact.
     pub status: Status,
@@ -41,7 +42,8 @@ impl Sum {
     /// Both together.
     #[must_use]
     pub fn plus(&self, more: &Self) -> Self {
-        Self { values: self.values.plus(&more.values), status: self.status | more.status }
+        let (values, status) = together((self.values, self.status), (more.values, more.status));
+        Self { values, status }
     }
 
     /// Adds to what stands under a key.
@@ -146,10 +148,10 @@ impl Sums {
     }
 
     /// The sum of all statements of clients, listed or not.
-    pub fn all(&self) -> Values {
-        let listed = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| sum.values);
-        let all = listed.chain(self.rest.map(|(_, sum)| sum.values));
-        all.reduce(|all, more| all.plus(&more)).unwrap_or_default()
+    pub fn all(&self) -> Sum {
+        let listed = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
+        let all = listed.chain(self.rest.map(|(_, sum)| sum));
+        all.reduce(|all, more| all.plus(&more)).unwrap_or(Sum { values: Values::default(), status: Status::EXACT })
     }
 
     /// Time of our own statements, in microseconds.
