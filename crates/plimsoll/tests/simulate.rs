@@ -152,3 +152,15 @@ fn a_queue_that_grows_for_ever_is_not_enough_evidence() {
     assert_eq!(said.code, 7, "{said:#?}");
     assert!(said.out.contains("There is not enough evidence") && said.out.contains("never became steady"), "{said:#?}");
 }
+
+#[test]
+fn requests_that_come_at_a_rate_and_are_answered_have_no_bottleneck() {
+    let scene = scene();
+    let open =
+        SCENARIO.replace("think_time = \"5ms\"", "rate = 1_850").replace("duration = \"10s\"", "duration = \"60s\"");
+    std::fs::write(scene.path("open.toml"), open).unwrap();
+    let record = &scene.say(&["simulate", "open.toml", "--json"]).json()[0];
+    let verdict = &record["verdict"];
+    assert_eq!(verdict["limit"], "none", "{verdict:#}");
+    assert!(verdict["utilisation_percent"].as_f64() > Some(90.0), "{verdict:#}");
+}

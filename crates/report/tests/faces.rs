@@ -542,6 +542,9 @@ fn figures_of_a_limited_client_are_bounds_wherever_they_stand() {
             .collect::<Vec<_>>()
     };
     assert_eq!(bounded(&record), [(true, true), (true, true), (true, true), (true, false)]);
+    let client = record.host.client.as_mut().unwrap();
+    (client.busy_percent, client.run_queue_percent) = (Some(60.0), Some(50.0));
+    assert!(terminal::run(&record, PLAIN).contains("The client waited for a CPU that others used"));
     record.clock = "virtual".into();
     assert!(bounded(&record).iter().all(|(at_least, _)| !at_least), "virtual time knows no client");
 }

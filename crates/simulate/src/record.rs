@@ -112,7 +112,7 @@ pub fn run(
         result: figures.first().cloned(),
         results: figures,
         absent: absent.collect(),
-        verdict: verdict(replicated, unsteady),
+        verdict: verdict(scenario.source, replicated, unsteady),
         ..begun.clone()
     };
     told(about, begun, repetitions, finished)
@@ -350,7 +350,7 @@ pub(crate) fn used(replicated: &Replicated) -> Vec<Used> {
     all
 }
 
-fn verdict(replicated: &Replicated, unsteady: Option<String>) -> Verdict {
+fn verdict(source: Source, replicated: &Replicated, unsteady: Option<String>) -> Verdict {
     if let Some(reason) = unsteady {
         let hint = "raise run.warm_up or run.duration; in an open loop the rate may be more than the server can do";
         return Verdict { evidence: vec![format!("{reason}: {hint}.")], ..Verdict::default() };
@@ -368,7 +368,14 @@ fn verdict(replicated: &Replicated, unsteady: Option<String>) -> Verdict {
     evidence.extend(
         longest.map(|(what, share)| format!("Sessions wait for {what} in {share:.0} % of the time that they wait.")),
     );
-    let bound = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT;
+    // Requests that come at a rate are all answered in a steady state: whatever is raised, no more come.
+    let all_answered = matches!(source, Source::Open { .. });
+    if all_answered {
+        let text =
+            "Requests are answered at the rate at which they come; a higher limit would shorten response times alone.";
+        evidence.insert(0, text.to_owned());
+    }
+    let bound = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT && !all_answered;
     let limit = used.first().filter(bound);
     let mut also: Vec<String> = used.iter().skip(1).filter(bound).map(|(_, limit, ..)| (*limit).to_owned()).collect();
     also.dedup();

@@ -65,7 +65,7 @@ pub fn so_far(record: &mut RunRecord, steps: &[Step]) {
 }
 
 /// The doubt of a figure that a faster client would have made higher.
-pub const CLIENT_WAS_THE_LIMIT: &str = "at least: our own client was the limit";
+pub const CLIENT_WAS_THE_LIMIT: &str = "at least: our own client held requests back";
 
 /// A client that was the limit makes the rates of requests lower bounds. In virtual time it never is.
 pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {

@@ -162,9 +162,6 @@ fn replicate_all(
     })
 }
 
-/// A law that misses its points by less is near them.
-const NEAR_PERCENT: f64 = 2.0;
-
 /// How the rate grows with sessions, where nothing but their number differs between the cases.
 fn scalability(cases: &[(Case, Scenario)], records: &[RunRecord]) -> Option<String> {
     let is_of_sessions = |key: &str| key == "sessions" || key == "workload.sessions";
@@ -176,11 +173,9 @@ fn scalability(cases: &[(Case, Scenario)], records: &[RunRecord]) -> Option<Stri
         pairs.map(|((_, scenario), record)| Some((f64::from(scenario.sessions), record.result.as_ref()?.value)));
     let points = points.collect::<Option<Vec<_>>>()?;
     let law = Scalability::fit(&points)?;
-    let miss =
-        points.iter().map(|(sessions, rate)| 100.0 * (law.rate(*sessions) / rate - 1.0).abs()).fold(0.0, f64::max);
-    // Where it turns is read off only if it goes through the points.
-    let best = law.best_sessions().filter(|_| miss <= NEAR_PERCENT);
-    let best = best.map_or_else(String::new, |best| format!("; by this law {best:.0} sessions give the most"));
+    let miss = law.misses_percent(&points);
+    let turn = law.turn(&points);
+    let best = turn.map_or_else(String::new, |turn| format!("; by this law {turn:.0} sessions give the most"));
     let (one, contention, coherence) = (law.one_per_s, law.contention, law.coherence);
     Some(format!(
         "The universal scalability law through these cases has {one:.1} 1/s for one session, contention {contention:.2e} and coherence \

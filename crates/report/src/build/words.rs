@@ -73,8 +73,14 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
         WAS_THE_LIMIT => {
             // Where both work on one machine its CPUs can be what binds, and a client elsewhere would leave the server more of them.
             let other = record.verdict.limit.as_deref().is_some_and(|limit| !["client", "none"].contains(&limit));
-            let who =
-                if other { "Beside that limit the client held sessions back" } else { "The client was the limit" };
+            // What it waited for a CPU somebody else had: the server beside it, or other programs.
+            let waited =
+                client.run_queue_percent.zip(client.busy_percent).is_some_and(|(queue, busy)| 2.0 * queue > busy);
+            let who = match (other, waited) {
+                (true, _) => "Beside that limit the client held sessions back",
+                (false, true) => "The client waited for a CPU that others used",
+                (false, false) => "The client was the limit",
+            };
             (format!("{who}: rates are lower bounds, and response times may be shorter than shown"), true)
         }
         other => (format!("Client: {}", plain(other)), true),

@@ -1,5 +1,8 @@
 //! The universal scalability law: how a rate grows with sessions, as two coefficients.
 
+/// A law that misses its points by less is near them.
+const NEAR_PERCENT: f64 = 2.0;
+
 /// X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1)) (Gunther, Guerrilla capacity planning, 2007).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scalability {
@@ -38,6 +41,21 @@ impl Scalability {
     pub fn rate(&self, sessions: f64) -> f64 {
         let others = sessions - 1.0;
         self.one_per_s * sessions / (1.0 + self.contention * others + self.coherence * sessions * others)
+    }
+
+    /// The largest part by which the law misses one of these points, in percent.
+    pub fn misses_percent(&self, points: &[(f64, f64)]) -> f64 {
+        points.iter().map(|(sessions, rate)| 100.0 * (self.rate(*sessions) / rate - 1.0).abs()).fold(0.0, f64::max)
+    }
+
+    /// The number of sessions at which these points turn: where the law has its highest rate, if it is near all of them and a point beyond lies
+    /// lower than the highest by more than the law misses. A rate that levels off has such a law as well, and no turn.
+    pub fn turn(&self, points: &[(f64, f64)]) -> Option<f64> {
+        let (best, missed) = (self.best_sessions()?, self.misses_percent(points));
+        let highest = points.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        let fallen = highest * (1.0 - missed / 100.0);
+        let falls = points.iter().any(|(sessions, rate)| *sessions > best && *rate < fallen);
+        (missed <= NEAR_PERCENT && falls).then_some(best)
     }
 
     /// The number of sessions with the highest rate; `None` where more sessions always give more.
@@ -105,6 +123,22 @@ mod tests {
         assert!((found.one_per_s / 120.0 - 1.0).abs() < 1e-6, "{found:?}");
         assert!((found.contention - 0.03).abs() < 1e-6 && (found.coherence - 0.0004).abs() < 1e-8, "{found:?}");
         assert!((found.best_sessions().unwrap() - (0.97_f64 / 0.0004).sqrt()).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_rate_that_levels_off_has_no_turn() {
+        // Mean value analysis of 1 ms at one CPU and 10 ms of pauses: the rate never falls.
+        let level = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].map(|n: f64| {
+            let centre = [crate::analytic::Centre { demand_s: 0.001, servers: 1 }];
+            (n, crate::analytic::mean_value_analysis(n as u32, 0.01, &centre).rate)
+        });
+        let law = Scalability::fit(&level).unwrap();
+        assert!(law.best_sessions().is_some_and(|best| best < 32.0), "{law:?}");
+        assert_eq!(law.turn(&level), None);
+        let law = Scalability { one_per_s: 120.0, contention: 0.03, coherence: 0.004 };
+        let turns = [1.0, 4.0, 16.0, 64.0].map(|n| (n, law.rate(n)));
+        assert!(law.turn(&turns).is_some_and(|turn| (15.0..16.0).contains(&turn)), "{:?}", law.turn(&turns));
+        assert_eq!(law.turn(&turns[..3]), None, "nothing lies behind it");
     }
 
     #[test]

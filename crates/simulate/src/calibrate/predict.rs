@@ -47,12 +47,18 @@ const PILED_UP: f64 = 0.25;
 const MET: f64 = 0.005;
 const TRIES: usize = 3;
 
+/// Writes of a request that differ by less are the same.
+const GATHERED: f64 = 0.03;
+
 /// Of the change that is predicted for a real server an interval has room for so much: a rule of thumb. With nothing beside the server
 /// `cargo xtask foretold` misses a third of it at most, beside other programs more than half.
 const MISSED_CHANGE: f64 = 0.5;
 
 /// A model that misses the run itself by more is none of it.
 const TOO_FAR_PERCENT: f64 = 25.0;
+
+/// From this change of a request's writes on it is worth a word.
+const LARGE_CHANGE: f64 = 0.1;
 
 /// Resources that are used to less than this leave the rate to the times of a request.
 const AT_EASE: f64 = 0.85;
@@ -78,6 +84,8 @@ pub struct Set {
     pub luck: f64,
     /// How much of the time that the model misses at the source it misses elsewhere: from none to twice as much.
     pub missing: f64,
+    /// How often changed pages are written at another rate: from 0, as often for each request, to 1, as often in a second.
+    pub gathers: f64,
     /// Seed of the simulation.
     pub seed: u64,
 }
@@ -329,10 +337,26 @@ impl Calibrated {
     fn run(&self, on: &Hardware, set: &Set, span: Span) -> Counted {
         let demand = self.on_memory(set, &on.spec);
         let other_s = (demand.other_s + self.missing_s * set.missing).max(0.0);
-        let demand = Demand { other_s, ..demand };
-        let counted = replay(on, &demand, self.manner, self.evidence.load, span, set.seed);
+        let mut demand = Demand { other_s, ..demand };
+        let each = |demand: &Demand| replay(on, demand, self.manner, self.evidence.load, span, set.seed);
+        let mut counted = each(&demand);
+        for _ in 0..TRIES {
+            let writes = set.demand.writes * self.gathered(set, counted.rate());
+            if (writes - demand.writes).abs() <= GATHERED * demand.writes {
+                break;
+            }
+            demand = Demand { writes, ..demand };
+            counted = each(&demand);
+        }
         self.done.fetch_add(1, Ordering::Relaxed);
         counted
+    }
+
+    /// By what the writes of a request change at another rate. A page that is changed again before it is written is written once: the more
+    /// changes come in a second, the more of them meet. How many do, a run at one rate does not say.
+    fn gathered(&self, set: &Set, rate: f64) -> f64 {
+        let faster = rate / self.measured();
+        if faster > 0.0 && faster.is_finite() { faster.powf(-set.gathers) } else { 1.0 }
     }
 
     /// The demand of a set where memory is another.
@@ -367,6 +391,16 @@ impl Calibrated {
         }
         let block = self.evidence.whole();
         let pages = self.derived.demand.pages;
+        let rate = spread(counted).value;
+        let by_gathering = self.gathered(&Set { gathers: 1.0, ..self.sets[0].clone() }, rate);
+        if self.derived.demand.writes > 0.0 && (by_gathering - 1.0).abs() > LARGE_CHANGE {
+            let writes = self.derived.demand.writes;
+            let [low, high] =
+                if by_gathering < 1.0 { [by_gathering, 1.0] } else { [1.0, by_gathering] }.map(|by| by * writes);
+            unknown.push(format!(
+                "how often changed pages are written at that rate: {low:.2} to {high:.2} times a request"
+            ));
+        }
         if target.spec.memory != self.hardware.spec.memory {
             let lookups = block.each(What::Lookups).filter(|lookups| *lookups > 0.0);
             let Hits { low, high } = self.hits(lookups.map_or(0.0, |lookups| 1.0 - pages / lookups), &target.spec);
@@ -404,9 +438,9 @@ fn sets(evidence: &Evidence, hardware: &Hardware) -> Vec<Set> {
         let block: Block = redrawn(&evidence.blocks, &mut random);
         // Evenly over the range, in no order.
         let place = |step: u64| ((number * step % SETS) as f64 + 0.5) / SETS as f64;
-        let (luck, missing) = (place(7), 2.0 * place(13));
+        let (luck, missing, gathers) = (place(7), 2.0 * place(13), place(11));
         let derived = derive(&block, evidence, hardware, luck);
-        Set { demand: derived.demand, lookups: block.each(What::Lookups), luck, missing, seed: 1000 + number }
+        Set { demand: derived.demand, lookups: block.each(What::Lookups), luck, missing, gathers, seed: 1000 + number }
     };
     (0..SETS).map(one).collect()
 }

@@ -266,7 +266,8 @@ fn gain(gain: &LimitGain) -> Gain {
 }
 
 fn rounded(percent: f64) -> f64 {
-    (percent * 10.0).round() / 10.0
+    // Nothing that is a little below zero is no "-0".
+    (percent * 10.0).round() / 10.0 + 0.0
 }
 
 fn replication(hardware: &Hardware, counted: &Counted) -> Replication {
