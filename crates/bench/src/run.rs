@@ -255,7 +255,11 @@ impl Run<'_> {
                 ..Repetition::default()
             };
             if number > 0 {
-                log.tell(Kind::Repetition(Box::new(repetition.clone())))?;
+                outcome = log.tell(Kind::Repetition(Box::new(repetition.clone())));
+                // What was made for it is given back below.
+                if outcome.is_err() {
+                    break;
+                }
             }
             outcome = measures.iter_mut().try_for_each(|(step, measures)| {
                 let mut keep = Keep {

@@ -710,3 +710,17 @@ fn a_server_that_goes_or_an_interrupt_ends_an_import() {
         databases(&server).is_empty()
     });
 }
+
+/// What was made for a repetition goes also if that can't begin, as nothing can be kept of it.
+#[test]
+fn copies_go_where_the_store_has_gone() {
+    let (server, scene) = (server(), Scene::new());
+    let target = server.socket_url("postgres");
+    let words = run("copy", &target, &["--set", "sizes=4MiB,8MiB"]);
+    let child = scene.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(|| databases(&server).matches("plimsoll_copy_").count() == 2);
+    fs::rename(scene.store(), scene.path("elsewhere.db")).unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert!(said.code == 7 && said.err.contains("was moved"), "{said:#?}");
+    assert_eq!(databases(&server), "");
+}

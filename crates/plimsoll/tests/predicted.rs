@@ -162,7 +162,7 @@ fn held(number: u64, nth: u64) -> Option<Held> {
     let bound = if is_quick { vec![b.aims_at.name()] } else { bound(&scene, &b, measured)? };
     let verdict = &predicted["verdict"];
     let also = verdict["also"].as_array().into_iter().flatten();
-    let said = [&verdict["limit"]].into_iter().chain(also).map(|limit| limit.as_str().unwrap().to_owned());
+    let said = [&verdict["limit"]].into_iter().chain(also).map(|limit| limit.as_str().unwrap_or("open").to_owned());
     let result = &predicted["result"];
     Some(Held {
         name: format!("{number}.{nth} {}", b.family.name()),

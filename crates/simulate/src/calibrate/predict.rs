@@ -417,6 +417,14 @@ impl Calibrated {
 }
 
 impl Prediction {
+    /// The limits between which the sets do not decide: the first may give little, and the second more than that.
+    pub fn undecided(&self) -> Option<[&LimitGain; 2]> {
+        let [first, second, ..] = &self.fifths[..] else { return None };
+        let binds = |percent: f64| percent >= 100.0 * BINDS;
+        let is_open = binds(first.percent.value) && !binds(first.percent.low) && binds(second.percent.high);
+        is_open.then_some([first, second])
+    }
+
     /// What binds, the first one first; nothing where no limit gives much.
     pub fn bottlenecks(&self) -> Vec<&'static str> {
         self.fifths.iter().filter(|gain| gain.percent.value >= 100.0 * BINDS).map(|gain| gain.limit).collect()

@@ -242,13 +242,24 @@ fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict {
         ));
     }
     let mut bottlenecks = prediction.bottlenecks().into_iter();
-    let limit = bottlenecks.next().unwrap_or("none");
+    let limit = if let Some(both) = prediction.undecided() {
+        let words = both.map(|gain| {
+            let [low, high] = [gain.percent.low, gain.percent.high].map(rounded);
+            format!("{} would raise the rate by {low} to {high} %", gain.change)
+        });
+        let text = "Which limit comes first there is open. A run on hardware that is nearer to it would tell.";
+        evidence.insert(0, format!("{text} By the model, {}.", words.join(", and ")));
+        bottlenecks = Vec::new().into_iter();
+        None
+    } else {
+        Some(bottlenecks.next().unwrap_or("none"))
+    };
     let own: Vec<LimitGain> = prediction.fifths.clone();
     let told = if gains.is_empty() { &own } else { *gains };
     Verdict {
-        limit: Some(limit.to_owned()),
+        limit: limit.map(str::to_owned),
         also: bottlenecks.map(str::to_owned).collect(),
-        utilisation_percent: used.iter().find(|(_, name, ..)| *name == limit).or(used.first()).map(|used| used.2),
+        utilisation_percent: used.iter().find(|(_, name, ..)| Some(*name) == limit).or(used.first()).map(|used| used.2),
         evidence,
         gains: told.iter().map(gain).collect(),
         ..Verdict::default()
