@@ -280,34 +280,49 @@ struct Activity {
 }
 
 impl Activity {
+    /// A session whose parallel workers work for it is one, and does what they do: each of them a part of it.
     fn of(rows: &[Texts]) -> Self {
-        let (mut gauges, mut others, mut late) = (Some([0.0; GAUGES.len()]), Some(0.0), 0.0);
-        let (mut waits, mut flushing) = (Vec::new(), 0.0);
+        let (mut others, mut late) = (Some(0.0), 0.0);
+        let mut is_hidden_from_us = false;
+        let mut seen: Vec<(Counter, Option<String>, f64, bool)> = Vec::new();
+        let mut leaders = 0.0;
         for row in rows {
-            let (is_ours, is_hidden) = (row.is_true(0), row.is_true(1));
+            let (is_ours, is_hidden, is_worker) = (row.is_true(0), row.is_true(1), row.is_true(7));
             let count = row.get(5).unwrap_or(0.0);
             late += row.get(6).unwrap_or(0.0);
-            let gauge = counter_queries::gauge(row.text(2), row.text(3).zip(row.text(4)));
-            if let Some((kind, event)) = row.text(3).zip(row.text(4)).filter(|_| is_ours && gauge.is_some()) {
-                waits.push((format!("{kind}/{event}"), count));
-                if counter_queries::flushes(kind, event) {
-                    flushing += count;
-                }
-            }
+            let wait = row.text(3).zip(row.text(4));
+            let gauge = counter_queries::gauge(row.text(2), wait);
             match gauge {
-                _ if is_hidden && is_ours => gauges = None,
+                _ if is_hidden && is_ours => is_hidden_from_us = true,
                 _ if is_hidden => others = None,
                 Some(metric) if is_ours => {
-                    let place = GAUGES.iter().position(|gauge| *gauge == metric);
-                    if let Some((gauges, place)) = gauges.as_mut().zip(place) {
-                        gauges[place] += count;
-                    }
+                    seen.push((metric, wait.map(|(kind, event)| format!("{kind}/{event}")), count, is_worker));
                 }
+                None if is_ours && !is_worker && row.text(2) == Some("active") => leaders += count,
                 Some(metric) if !metric.is_rest() => others = others.map(|others| others + count),
                 _ => {}
             }
         }
-        Self { gauges, others, flushing, late, waits }
+        let workers: f64 = seen.iter().filter(|(.., is_worker)| *is_worker).map(|(_, _, count, _)| count).sum();
+        let of_worker = if workers > 0.0 { (leaders / workers).min(1.0) } else { 0.0 };
+        let mut activity = Self { others, late, ..Self::default() };
+        let mut gauges = [0.0; GAUGES.len()];
+        for (metric, wait, count, is_worker) in seen {
+            let count = if is_worker { count * of_worker } else { count };
+            if let Some(place) = GAUGES.iter().position(|gauge| *gauge == metric) {
+                gauges[place] += count;
+            }
+            let Some(name) = wait.filter(|_| count > 0.0) else { continue };
+            if name.split_once('/').is_some_and(|(kind, event)| counter_queries::flushes(kind, event)) {
+                activity.flushing += count;
+            }
+            match activity.waits.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => activity.waits.push((name, count)),
+            }
+        }
+        activity.gauges = (!is_hidden_from_us).then_some(gauges);
+        activity
     }
 
     /// Sessions of ours that wait for locks of the engine's list of locks.
@@ -329,7 +344,27 @@ mod tests {
     use super::*;
 
     fn row(texts: [&str; 7]) -> Texts {
-        Texts(texts.map(|text| (!text.is_empty()).then(|| text.to_owned())).to_vec())
+        of_process(texts, "f")
+    }
+
+    fn of_process(texts: [&str; 7], is_worker: &str) -> Texts {
+        let texts = texts.into_iter().chain([is_worker]);
+        Texts(texts.map(|text| (!text.is_empty()).then(|| text.to_owned())).collect())
+    }
+
+    #[test]
+    fn parallel_workers_are_what_their_session_does() {
+        // Four sessions: two wait for their workers, of which one reads; one reads beside a worker of its own, and one computes.
+        let rows = [
+            row(["t", "f", "active", "IPC", "ExecuteGather", "2", "0"]),
+            row(["t", "f", "active", "IO", "DataFileRead", "1", "0"]),
+            row(["t", "f", "active", "", "", "1", "0"]),
+            of_process(["t", "f", "active", "", "", "3", "0"], "t"),
+            of_process(["t", "f", "active", "IO", "DataFileRead", "1", "0"], "t"),
+        ];
+        let activity = Activity::of(&rows);
+        assert_eq!(activity.gauges, Some([2.5, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
+        assert_eq!(activity.waits, [("IO/DataFileRead".to_owned(), 1.5)]);
     }
 
     #[test]

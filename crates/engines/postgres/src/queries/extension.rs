@@ -134,6 +134,7 @@ mod tests {
             most: None,
             tracked: String::new(),
             is_numbered: true,
+            left_out: None,
         };
         let sql = |version: &str| {
             let words = of(version).words();
