@@ -103,7 +103,12 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let begins = |part: &&&Part| part.limits().is_some_and(|limits| limits.first() == agreed.first());
     let spokesman = heard.iter().find(speaks).or_else(|| heard.iter().find(begins)).or_else(|| heard.first());
     let Some(spokesman) = spokesman else { return Verdict::default() };
-    let (_, _, utilisation_percent, evidence) = said(&spokesman.judged);
+    let (_, _, utilisation_percent, mut evidence) = said(&spokesman.judged);
+    let alike = heard.iter().filter(begins).count();
+    if alike < heard.len() {
+        let (all, label) = (heard.len(), &spokesman.repetition);
+        evidence.push(format!("{alike} of {all} repetitions say so; these figures are those of {label}"));
+    }
     let mut names = agreed.into_iter().map(str::to_owned);
     let limit = Some(names.next().unwrap_or_else(|| NONE.to_owned()));
     let (also, gains) = (names.collect(), spokesman.judged.gains());
@@ -312,6 +317,27 @@ mod tests {
         assert_eq!(busy(&phase), Some(8.0));
         let again = Phase { times_without_waits: Some(times(30e6)), ..phase };
         assert_eq!(busy(&again), Some(3.0));
+    }
+
+    #[test]
+    fn the_evidence_says_how_many_repetitions_it_is_of() {
+        let disk = [("data_reads", 499.0), ("waiting_for_data_read", 7.0), ("cpu", 0.1)];
+        let cpu = [("data_reads", 1.0), ("waiting_for_data_read", 0.0), ("cpu", 2.0)];
+        let repetition = |label: &str, columns: &[(&str, f64)]| {
+            let done = Point { seconds: 10.0, ..Point::default() };
+            let points = vec![done.with(Metric::Rows, 1_000_u64).with(Metric::Sessions, 8_u64)];
+            let samples = vec![samples(None, 10, columns)];
+            Repetition { label: label.to_owned(), points, samples, ..Repetition::default() }
+        };
+        let told = |third: &[(&str, f64)]| {
+            let mut record = record(repetition("a", third));
+            record.repetitions.extend([repetition("b", &disk), repetition("c", &disk)]);
+            let verdict = verdict(&record);
+            assert_eq!(verdict.limit.as_deref(), Some("data_iops"));
+            verdict.evidence.last().unwrap().clone()
+        };
+        assert_eq!(told(&cpu), "2 of 3 repetitions say so; these figures are those of b");
+        assert!(!told(&disk).contains("repetitions say so"));
     }
 
     #[test]
