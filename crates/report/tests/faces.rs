@@ -79,6 +79,15 @@ fn terminal_lists_and_compares() {
         notes: [vec!["2 of 3 series never reached a steady state: it flips between two levels".into()], Vec::new()],
     };
     insta::assert_snapshot!("terminal_comparison", terminal::comparison(std::slice::from_ref(&compared), FULL));
+    let warned =
+        |texts: &[&str]| RunRecord { warnings: texts.iter().map(|text| (*text).to_owned()).collect(), ..other.clone() };
+    let safe = warned(&["3 samples were late"]);
+    let risky = warned(&["12 samples were late", "fsync is off: a crash can ruin the database"]);
+    let text = terminal::comparison(&[Compared { baseline: &safe, candidate: &risky, ..compared.clone() }], PLAIN);
+    assert!(
+        text.contains("Of B alone: fsync is off: a crash can ruin the database.") && !text.contains("late"),
+        "{text}"
+    );
     let bare = Compared {
         figures: vec![Comparison { verdict: "equivalent".into(), ..rate }, unknown],
         differences: Vec::new(),

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 /// What the settings said at each reading.
 #[derive(Debug, Default)]
 pub struct Counting {
-    /// Why not all statements were counted at the last reading, `None` where all were. `None` before the first.
-    last: Option<Option<String>>,
+    has_read: bool,
+    /// Why not all statements were counted at the last reading; `None` where all were.
+    last: Option<String>,
     /// The same of all readings after or before which all were.
     in_part: BTreeSet<String>,
 }
@@ -16,9 +17,9 @@ impl Counting {
     /// far as the settings at both say.
     pub fn read(&mut self, why: Option<String>) -> bool {
         let is_counting = why.is_none();
-        let Some(before) = self.last.replace(why.clone()) else { return is_counting };
+        let before = std::mem::replace(&mut self.last, why.clone());
         let was_counting = before.is_none();
-        if was_counting != is_counting {
+        if std::mem::replace(&mut self.has_read, true) && was_counting != is_counting {
             self.in_part.extend(why.or(before));
         }
         was_counting && is_counting
@@ -30,8 +31,7 @@ impl Counting {
             let why: Vec<&str> = self.in_part.iter().map(String::as_str).collect();
             return Some(format!("for a part of the time not all statements were counted: {}", why.join("; ")));
         }
-        let why = self.last.as_ref()?.as_ref()?;
-        Some(format!("not all statements are counted: {why}"))
+        self.last.as_ref().map(|why| format!("not all statements are counted: {why}"))
     }
 }
 

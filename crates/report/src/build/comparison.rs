@@ -1,5 +1,7 @@
 //! Runs against a first one: which is better and by how much, what held each back, what differs between them, and each figure of both.
 
+use std::collections::BTreeSet;
+
 use plimsoll_measurement::{Figure, RequestKind, RunRecord};
 
 use super::kinds::{Kind, by_kind};
@@ -133,6 +135,9 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
         },
     );
     part.say(Tone::Plain, changed(one, b));
+    for (name, own, other) in [("A", one.baseline, one.candidate), (b, one.candidate, one.baseline)] {
+        part.say(Tone::Plain, warned_alone(name, own, other));
+    }
     part.say(Tone::Plain, work::changed([one.baseline, one.candidate], b));
     part.say(Tone::Plain, slowest(one, b));
     let known = || one.figures.iter().filter(|figure| is_known(figure));
@@ -256,6 +261,22 @@ fn changed(one: &Compared<'_>, b: &str) -> String {
     let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("Changed from A to {b}: {}{rest}.", said.join("; "))
 }
+
+/// What one of two runs alone was warned of, such as commits that a crash loses: what a better figure may cost. The same warning with other
+/// numbers is the same.
+fn warned_alone(name: &str, own: &RunRecord, other: &RunRecord) -> Option<String> {
+    let words = |text: &String| text.replace(|letter: char| letter.is_ascii_digit(), "");
+    let known: BTreeSet<String> = other.warnings.iter().map(words).collect();
+    let alone: Vec<String> =
+        own.warnings.iter().filter(|text| !known.contains(&words(text))).map(|text| plain(text)).collect();
+    let rest = alone.len().saturating_sub(MOST_WARNINGS);
+    let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    let said = alone.iter().take(MOST_WARNINGS).map(|text| text.trim_end_matches('.')).collect::<Vec<_>>().join("; ");
+    (!said.is_empty()).then(|| format!("Of {name} alone: {said}{rest}."))
+}
+
+/// More warnings than this stand with their run alone.
+const MOST_WARNINGS: usize = 2;
 
 /// The two runs side by side in what was asked for.
 fn bars(one: &Compared<'_>, first: &Comparison, b: &str) -> Picture {
