@@ -67,37 +67,62 @@ pub fn wanted(grown: &[Advice], files: &[DatabaseFile]) -> Vec<(Vec<usize>, Bund
     all.into_iter().map(|(_, advice, wanted)| (advice, wanted)).collect()
 }
 
-/// Which of the wanted such an instance can have at most, the first first.
+/// Which of the wanted such an instance can have at most, the first first. What they give back is there before anything grows.
 pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[Bundle]) -> Fit {
-    let add = |sum: (f64, f64), more: (f64, f64)| (sum.0 + more.0, sum.1 + more.1);
-    let more_gb = |one: &Bundle| {
-        let larger = one.sizes.iter().chain(&one.shrunk).map(|(at, size_gb)| {
-            let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
-            (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
-        });
-        let new = one.added.iter().map(|(count, size_gb)| {
-            (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0))
-        });
-        larger.chain(new).fold((0.0, 0.0), add)
-    };
+    let given: Vec<Room> = wanted.iter().map(|one| resized(&one.shrunk, files, limits, storage)).collect();
+    let taken: Vec<Room> = wanted.iter().map(|one| taken(one, files, limits, storage)).collect();
     let now = (limits.file_gb, limits.blob_gb);
-    let (files_gb, blobs_gb) = wanted.iter().map(more_gb).fold(now, add);
+    let (files_gb, blobs_gb) = given.iter().chain(&taken).copied().fold(now, add);
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY);
     let most_blobs_gb = storage.blobs_gb().unwrap_or(f64::INFINITY);
-    let mut taken = now;
-    let mut fit = Fit { files_gb, blobs_gb, fits: Vec::new(), first: Vec::new() };
-    for one in wanted {
-        let more = more_gb(one);
-        let (gb, blobs_gb) = add(taken, more);
-        // What takes nothing has room wherever it is.
-        let has_room = more == (0.0, 0.0) || (gb <= most_gb && blobs_gb <= most_blobs_gb);
-        if has_room {
-            taken = (gb, blobs_gb);
-            fit.first.extend(&one.files);
+    let mut giving = vec![true; wanted.len()];
+    let fits = loop {
+        let given = given.iter().zip(&giving).filter(|(_, gives)| **gives).map(|(room, _)| *room);
+        let mut sum = given.fold(now, add);
+        let has_room = |more: &Room| {
+            let (gb, blobs_gb) = add(sum, *more);
+            // What takes nothing has room wherever it is.
+            let has_room = *more == (0.0, 0.0) || (gb <= most_gb && blobs_gb <= most_blobs_gb);
+            if has_room {
+                sum = (gb, blobs_gb);
+            }
+            has_room
+        };
+        let fits: Vec<bool> = taken.iter().map(has_room).collect();
+        // Nothing is given back for what has no room.
+        let is_vain = |at: &usize| giving[*at] && !fits[*at] && !wanted[*at].shrunk.is_empty();
+        let vain: Vec<usize> = (0..wanted.len()).filter(is_vain).collect();
+        if vain.is_empty() {
+            break fits;
         }
-        fit.fits.push(has_room);
-    }
-    fit
+        vain.into_iter().for_each(|at| giving[at] = false);
+    };
+    let first = wanted.iter().zip(&fits).filter(|(_, fits)| **fits).flat_map(|(one, _)| one.files.clone()).collect();
+    Fit { files_gb, blobs_gb, fits, first }
+}
+
+/// GB of files, and of their blobs.
+type Room = (f64, f64);
+
+fn add(sum: Room, more: Room) -> Room {
+    (sum.0 + more.0, sum.1 + more.1)
+}
+
+/// What files take more, or give back, with other sizes.
+fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
+    let more = sizes.iter().map(|(at, size_gb)| {
+        let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
+        (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
+    });
+    more.fold((0.0, 0.0), add)
+}
+
+/// What larger files and further ones take.
+fn taken(one: &Bundle, files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
+    let new = one.added.iter().map(|(count, size_gb)| {
+        (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0))
+    });
+    new.fold(resized(&one.sizes, files, limits, storage), add)
 }
 
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
