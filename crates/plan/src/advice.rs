@@ -142,6 +142,17 @@ pub struct Advice {
     pub finding: Finding,
 }
 
+/// Larger files in place of more: no rows are moved for them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Larger {
+    /// The files, by their places in the list, and their sizes then, in GB.
+    pub sizes: Vec<(usize, f64)>,
+    /// Whether the space that the instance has now is enough for them alone.
+    pub fits: bool,
+    /// What they bring, where it is known.
+    pub brings: Option<Brings>,
+}
+
 /// What a rule found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
@@ -228,6 +239,8 @@ pub enum Finding {
         brings: Option<Brings>,
         /// Whether such an instance has room for them, after those that come first.
         fits: bool,
+        /// Larger files that have enough as well, and take far more space; absent where no size has enough.
+        larger: Option<Larger>,
     },
     /// A larger file would do no more.
     NoUse {

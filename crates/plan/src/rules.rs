@@ -69,7 +69,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     all.extend(log_governor(&case));
     let smaller = sizes::for_nothing(&case, fit.files_gb);
     let back_gb = judgement::back_gb(&smaller, files);
-    all.extend(space::short(&fit, storage, &wanted, back_gb));
+    all.extend(space::short(&fit, &case, &wanted, back_gb));
     all.extend(held::told(&case));
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {

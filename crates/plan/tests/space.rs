@@ -73,3 +73,68 @@ fn statements_give_back_before_anything_grows() {
         assert_eq!(at("-- 284 GB are free").is_some(), is_short, "{text}");
     }
 }
+
+/// Where larger files have enough and further ones take far less, both are said.
+#[test]
+fn larger_files_stand_beside_further_ones_that_take_less() {
+    let of = |size_gb: f64, iops: f64, space_gb: f64| {
+        let files: Vec<DatabaseFile> =
+            ["a", "b", "c"].map(|name| DatabaseFile { name: name.to_owned(), ..data("m", size_gb, 28.0, iops) }).into();
+        let add = |one: &Advice| match &one.finding {
+            Finding::Add { larger, .. } => Some(larger.clone()),
+            _ => None,
+        };
+        advice(&files, &on(8, Some(space_gb))).iter().find_map(add).unwrap()
+    };
+    let larger = of(32.0, 494.0, 2048.0).unwrap();
+    assert_eq!((larger.sizes, larger.fits), (vec![(0, 130.0), (1, 130.0), (2, 130.0)], true));
+    assert_eq!(larger.brings.map(|brings| brings.most_percent.round()), Some(366.0), "2,300 of 494");
+    assert!(!of(32.0, 494.0, 384.0).unwrap().fits);
+    // And here no size has more.
+    assert_eq!(of(1100.0, 7490.0, 8192.0), None);
+}
+
+/// A tier is named with the virtual cores that it takes for the space and for what was seen.
+#[test]
+fn other_tiers_come_with_their_virtual_cores() {
+    let of = |gb: f64, rates: [f64; 2]| -> Vec<(Option<String>, Option<u32>)> {
+        on(4, None).elsewhere([gb, gb], rates).into_iter().map(|one| (one.title, one.vcores)).collect()
+    };
+    let next = Some("next-gen General Purpose".to_owned());
+    let critical = Some("Business Critical".to_owned());
+    assert_eq!(of(2000.0, [100.0; 2]), [(None, Some(4)), (next.clone(), Some(4)), (critical.clone(), Some(8))]);
+    // 4 vCores have 6,400 IOPS there.
+    assert_eq!(of(2000.0, [7450.0, 120.0])[1], (next.clone(), Some(6)));
+    assert_eq!(of(2000.0, [7450.0, 250.0])[1], (next, Some(8)));
+    assert_eq!(of(4000.0, [7450.0, 120.0])[2], (critical, Some(16)));
+}
+
+/// A log that is nearly empty gives back what its limits do not need, and keeps ten times what it holds.
+#[test]
+fn a_log_that_is_nearly_empty_gives_space_back() {
+    let of = |used_gb: f64| {
+        let files = [data("a", 500.0, 400.0, 2290.0), log("a", 1000.0, used_gb, 300.0)];
+        let back = |one: &Advice| match one.finding {
+            Finding::Shrink { size_gb } => Some((one.files[0], size_gb)),
+            _ => None,
+        };
+        advice(&files, &on(8, Some(1504.0))).iter().find_map(back)
+    };
+    assert_eq!((of(5.0), of(60.0), of(100.0)), (Some((1, 514.0)), Some((1, 600.0)), None));
+}
+
+/// In the same space one more file may have more of both.
+#[test]
+fn fewer_files_are_those_with_more_of_both() {
+    let fewer = |count: usize, size_gb: f64| {
+        let name = |at: usize| DatabaseFile { name: at.to_string(), ..data("q", size_gb, 70.0, 300.0) };
+        let files: Vec<DatabaseFile> = (0..count).map(name).collect();
+        let found = |one: &Advice| match one.finding {
+            Finding::Fewer { files, iops, mb_per_s, .. } => Some((files, iops as u32, mb_per_s as u32)),
+            _ => None,
+        };
+        advice(&files, &on(8, None)).iter().find_map(found)
+    };
+    assert_eq!(fewer(12, 90.0), Some((2, 10_000, 400)), "one of 1,080 GB has 7,500 and 250");
+    assert_eq!(fewer(4, 100.0), Some((3, 6900, 450)));
+}

@@ -1,5 +1,6 @@
 //! Whether what is asked for fits into the space of the instance, and into the blobs that it may have.
 
+use super::case::Case;
 use super::sizes::databases;
 use crate::advice::{Advice, Finding, of};
 use crate::file::DatabaseFile;
@@ -127,7 +128,8 @@ fn taken(one: &Bundle, files: &[DatabaseFile], limits: &Limits, storage: &Storag
 
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
 /// Other files can give back `back_gb` and keep their limits.
-pub fn short(fit: &Fit, storage: &Storage<'_>, wanted: &[Bundle], back_gb: f64) -> Option<Advice> {
+pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Option<Advice> {
+    let storage = case.storage;
     if wanted.is_empty() {
         return None;
     }
@@ -138,13 +140,16 @@ pub fn short(fit: &Fit, storage: &Storage<'_>, wanted: &[Bundle], back_gb: f64) 
         return of("space-first", fit.first.clone(), Finding::Space { needed_gb, space_gb, most_gb, back_gb });
     }
     let blobs_gb = [Some(fit.blobs_gb), storage.blobs_gb()];
+    let of_disks = || case.files.iter().filter(|file| !file.is_of_tempdb());
+    let sum = |of: fn(&DatabaseFile) -> Option<f64>| of_disks().filter_map(of).sum::<f64>();
+    let rates = [sum(|file| file.iops), sum(|file| file.mb_per_s)];
     let finding = Finding::Short {
         files_gb: [Some(needed_gb), most_gb],
         blobs_gb,
         larger: wanted.iter().map(|one| one.sizes.len()).sum(),
         added: wanted.iter().flat_map(|one| &one.added).map(|(count, _)| count).sum(),
         back_gb,
-        elsewhere: storage.elsewhere(needed_gb, fit.blobs_gb),
+        elsewhere: storage.elsewhere([needed_gb, fit.blobs_gb], rates),
     };
     of("space-short", fit.first.clone(), finding)
 }

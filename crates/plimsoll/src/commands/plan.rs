@@ -146,7 +146,9 @@ fn said_on(catalog: &Catalog, files: &[DatabaseFile], storage: &Storage<'_>) -> 
     let days = catalog.instance_editions().iter().map(|edition| edition.as_of);
     let days = days.chain(catalog.disk_editions().iter().map(|edition| edition.as_of));
     let on = |day: &Date| Storage::on(catalog, Wishes { day: Some(*day), ..Wishes::default() });
-    days.filter(|day| on(day).is_ok_and(|storage| has(&storage))).max().map(|day| day.to_string())
+    // The day of an edition of these files, and not of other disks that the catalogue has.
+    let is_own = |storage: &Storage<'_>, day: &Date| [storage.files.as_of, storage.instance.as_of].contains(day);
+    days.filter(|day| on(day).is_ok_and(|storage| is_own(&storage, day) && has(&storage))).max().map(|day| day.to_string())
 }
 
 /// What a plan is made from.

@@ -1,6 +1,6 @@
 //! What each piece of advice says of files, in sentences, and those that are to grow as a table.
 
-use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::advice::{AT_LIMIT_PERCENT, Larger};
 use plimsoll_plan::gain::{Bound, Brings};
 use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::{NORMAL_MS, are_unequal, used};
@@ -53,7 +53,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
         }
         Finding::Grow { .. } => grow(one, files, limits),
-        Finding::Add { used_percent, of, shrunk, .. } => {
+        Finding::Add { used_percent, of, shrunk, larger, .. } => {
             let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gb(*size_gb)));
             let first = first.collect::<Vec<_>>();
             let first = if first.is_empty() {
@@ -61,7 +61,8 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             } else {
                 format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", listed(&first, MOST_NAMED))
             };
-            more_files(&stands(*used_percent, *of), &one.finding) + &first
+            let larger = larger.as_ref().map(|larger| larger_files(larger, files)).unwrap_or_default();
+            more_files(&stands(*used_percent, *of), &one.finding, one.files.len()) + &first + &larger
         }
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
@@ -316,8 +317,8 @@ fn short(
 }
 
 /// Further data files, or none where those that are there have enough once their rows are spread over all.
-fn more_files(stands: &str, found: &Finding) -> String {
-    let Finding::Add { added, all, others_full, size_gb, step, brings, fits, .. } = found else { return String::new() };
+fn more_files(stands: &str, found: &Finding, at_limit: usize) -> String {
+    let Finding::Add { added, all, others_full, size_gb, step, brings, fits, larger, .. } = found else { return String::new() };
     let (gb, has) = (quantity(*size_gb, "GB"), has(step).unwrap_or_default());
     let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
     let over =
@@ -328,11 +329,30 @@ fn more_files(stands: &str, found: &Finding) -> String {
              that){brings}.{room}"
         );
     }
+    let why = match (larger, at_limit) {
+        (Some(_), _) => "",
+        (None, 1) => ", and no size is known to have enough",
+        (None, _) => ", and no size is known to have enough for all of them",
+    };
+    let each = if *added == 1 { "" } else { " each" };
     format!(
-        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over {over} by their sizes (indexes \
+        "{stands}{why}. Add {} of {gb}, with {has}{each}: once the rows are spread over {over} by their sizes (indexes \
          are rebuilt for that), they carry what was seen with 25 % to spare{brings}.{room}",
         count(*added, "data file")
     )
+}
+
+/// Larger files that have enough as well, and take more space.
+fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
+    let more_gb: f64 = larger.sizes.iter().map(|(at, size_gb)| size_gb - files[*at].size_gb).sum();
+    let names: Vec<String> =
+        larger.sizes.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB"))).collect();
+    let (names, more) = (listed(&names, MOST_NAMED), quantity(more_gb, "GB"));
+    if !larger.fits {
+        return format!(" Larger files move no rows, and take {more} more than there are now, which is more than is free: {names}.");
+    }
+    let brings = larger.brings.as_ref().map(gains).unwrap_or_default();
+    format!(" Or enlarge files, which moves no rows and takes {more}: {names}. They would have enough as well{brings}.")
 }
 
 /// That there is no room for more, where that is so.
@@ -343,9 +363,12 @@ const fn room(fits: bool) -> &'static str {
 /// What has more.
 fn has_more(one: &Elsewhere) -> String {
     let most = quantity(one.most_gb, "GB");
-    match one.vcores {
-        Some(vcores) => format!("{vcores} vCores or more (from {most} on)"),
-        None => format!("{} (up to {most})", one.title),
+    let on = one.hardware.as_ref().map(|hardware| format!(" on {hardware}")).unwrap_or_default();
+    let cores = one.vcores.map(|vcores| format!("{vcores} vCores or more"));
+    match (&one.title, cores) {
+        (None, cores) => format!("{}{on} (from {most} on)", cores.unwrap_or_default()),
+        (Some(title), Some(cores)) => format!("{title} with {cores}{on} (from {most} on)"),
+        (Some(title), None) => format!("{title}{on} (up to {most})"),
     }
 }
 

@@ -226,6 +226,7 @@ fn trials(needs: &[Need], fronts: &[Vec<Layout>], storage: &Storage<'_>, rules: 
 /// Advice that layouts have another answer for is an alternative.
 pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &Found) {
     let has_layout = |at: usize| found.pairs().any(|(need, _)| need.database.eq_ignore_ascii_case(&files[at].database));
+    let is_enlarged = |at: usize| found.enlarged.iter().flat_map(|one| &one.files).any(|(grown, _)| *grown == at);
     let is_other = |at: usize, size_gb: f64| {
         let mut grown = found.enlarged.iter().flat_map(|one| &one.files);
         has_layout(at) || grown.any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() > 0.5)
@@ -238,7 +239,8 @@ pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &F
         };
         one.is_alternative |= match &one.finding {
             Finding::Grow { size_gb, .. } => one.files.iter().any(|at| is_other(*at, *size_gb)),
-            Finding::Add { .. } | Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
+            Finding::Add { .. } => has_layout(*at) || one.files.iter().any(|at| is_enlarged(*at)),
+            Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
             // The statements of layouts say what space they take.
             Finding::Space { .. } | Finding::Short { .. } => has_statements,
             _ => false,
