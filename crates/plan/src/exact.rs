@@ -131,6 +131,10 @@ mod tests {
         };
         assert_eq!(of(404.0, 21), OfList { stopped: vec![0], beyond: vec![] });
         assert_eq!(of(404.0, 2), OfList::default());
+        // So it does where the list has more than the day.
+        let at_limit = Some(AtLimit { intervals: 22, of: None, above: None });
+        let more = [DatabaseFile { said: [Some(12_500.0), None], at_limit, ..file(12_400.0) }];
+        assert_eq!(held(&more, &limits(&more, &storage)), OfList { stopped: vec![0], beyond: vec![] });
         assert_eq!(of(700.0, 21), OfList { stopped: vec![], beyond: vec![0] });
     }
 }

@@ -17,7 +17,7 @@ mod sizes;
 pub mod space;
 
 use case::Case;
-pub use case::used;
+pub use case::{used, used_of};
 pub use diagnosis::{NORMAL_MS, THROTTLED_MS, is_of_storage};
 pub use observed::{Observed, WaitShares};
 pub use sizes::are_unequal;

@@ -161,7 +161,8 @@ impl<'a> Storage<'a> {
         let of = |tier: &InstanceTier| {
             let has_blobs = tier.blobs_tib.is_none_or(|tib| tib * GB_OF_TB >= blobs_gb);
             let carries = |vcores: Option<u32>| {
-                let mut shared = tier.shared_io.iter().filter(|shared| vcores.is_none_or(|cores| cores == shared.vcores));
+                let mut shared =
+                    tier.shared_io.iter().filter(|shared| vcores.is_none_or(|cores| cores == shared.vcores));
                 tier.shared_io.is_empty()
                     || shared.any(|shared| shared.iops >= iops && shared.mb_per_second.is_none_or(|mb| mb >= mb_per_s))
             };

@@ -276,8 +276,19 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         .and_then(|all| advice::of("file-at-limit", all, grow))
         .into_iter()
         .collect();
-    let add =
-        Finding::Add { used_percent, of: of_limit, added, all, others_full, shrunk, size_gb, step, brings, fits: true, larger: None };
+    let add = Finding::Add {
+        used_percent,
+        of: of_limit,
+        added,
+        all,
+        others_full,
+        shrunk,
+        size_gb,
+        step,
+        brings,
+        fits: true,
+        larger: None,
+    };
     answers.extend(advice::of("more-files", at_limit.to_vec(), add));
     Some(answers)
 }

@@ -96,7 +96,9 @@ pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wante
         if vain.is_empty() {
             break fits;
         }
-        vain.into_iter().for_each(|at| giving[at] = false);
+        for at in vain {
+            giving[at] = false;
+        }
     };
     let first = wanted.iter().zip(&fits).filter(|(_, fits)| **fits).flat_map(|(one, _)| one.files.clone()).collect();
     Fit { files_gb, blobs_gb, fits, first }
@@ -120,9 +122,10 @@ fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, stor
 
 /// What larger files and further ones take.
 fn taken(one: &Bundle, files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
-    let new = one.added.iter().map(|(count, size_gb)| {
-        (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0))
-    });
+    let new = one
+        .added
+        .iter()
+        .map(|(count, size_gb)| (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0)));
     new.fold(resized(&one.sizes, files, limits, storage), add)
 }
 
