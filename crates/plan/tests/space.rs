@@ -39,7 +39,7 @@ fn fits(advice: &[Advice]) -> Vec<bool> {
 fn what_is_given_back_first_has_room_for_all_that_grows() {
     for part in 0..10 {
         let used_gb = 600.0 + 30.0 * f64::from(part);
-        let files = [data("a", 1500.0, used_gb, 7036.0), log("a", 264.0, 260.0, 2237.0)];
+        let files = [data("a", 1500.0, used_gb, 7036.0), log("a", 200.0, 5.0, 2237.0), data("old", 64.0, 64.0, 1.0)];
         let found = advice(&files, &on(4, None));
         assert_eq!(fits(&found), [true, true], "{used_gb}: {found:?}");
         assert!(found.iter().all(|one| one.rule.id != "space-short"), "{used_gb}: {found:?}");
