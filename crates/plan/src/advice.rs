@@ -197,6 +197,8 @@ pub enum Finding {
         added: usize,
         /// GB that other files can give back and keep their limits.
         back_gb: f64,
+        /// Further files that fit once these are given back.
+        after: Vec<usize>,
         /// Where all of them fit.
         elsewhere: Vec<Elsewhere>,
     },

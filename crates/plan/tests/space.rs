@@ -123,6 +123,20 @@ fn a_log_that_is_nearly_empty_gives_space_back() {
     assert_eq!((of(5.0), of(60.0), of(100.0)), (Some((1, 514.0)), Some((1, 600.0)), None));
 }
 
+/// What other files can give back is not enough for all here, and is for the next.
+#[test]
+fn what_fits_once_space_is_given_back_is_named() {
+    let after = |used_gb: f64| {
+        let old = [data("old", 480.0, 480.0, 1.0), log("old", 600.0, used_gb, 1000.0)];
+        let full = [data("a", 900.0, 900.0, 1.0), log("a", 20.0, 3.0, 495.0), log("b", 20.0, 3.0, 480.0)];
+        let files = [&full[..], &old[..]].concat();
+        let found = advice(&files, &on(4, None));
+        let Finding::Short { ref after, .. } = found[0].finding else { return Vec::new() };
+        after.clone()
+    };
+    assert_eq!((after(3.0), after(590.0)), (vec![1], vec![]));
+}
+
 /// In the same space one more file may have more of both.
 #[test]
 fn fewer_files_are_those_with_more_of_both() {

@@ -8,6 +8,11 @@ use crate::judgement::sizes;
 use crate::limits::Limits;
 use crate::storage::Storage;
 
+/// GB of files, and of their blobs.
+type Room = (f64, f64);
+
+const NOTHING: Room = (0.0, 0.0);
+
 /// What is of use only together: files of other sizes than they have, and further ones.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bundle {
@@ -32,12 +37,42 @@ pub struct Fit {
     pub fits: Vec<bool>,
     /// The files of those that fit.
     pub first: Vec<usize>,
+    /// What files take now, and the most that they may.
+    now: Room,
+    most: Room,
+    /// What each of the wanted gives back, as less than nothing, and what it takes.
+    given: Vec<Room>,
+    taken: Vec<Room>,
 }
 
 impl Fit {
     /// Whether all of it fits.
     pub fn is_all(&self) -> bool {
         self.fits.iter().all(|fits| *fits)
+    }
+
+    /// Of each that is wanted whether it fits, after those before it, where other files give so many GB back.
+    fn which(&self, back_gb: f64) -> Vec<bool> {
+        let mut giving = self.given.clone();
+        loop {
+            let mut sum = giving.iter().copied().fold((self.now.0 - back_gb, self.now.1), add);
+            let has_room = |more: &Room| {
+                let all = add(sum, *more);
+                // What takes nothing has room wherever it is.
+                let has_room = *more == NOTHING || (all.0 <= self.most.0 && all.1 <= self.most.1);
+                sum = if has_room { all } else { sum };
+                has_room
+            };
+            let fits: Vec<bool> = self.taken.iter().map(has_room).collect();
+            // Nothing is given back for what has no room.
+            let vain: Vec<usize> = (0..fits.len()).filter(|at| !fits[*at] && giving[*at] != NOTHING).collect();
+            if vain.is_empty() {
+                return fits;
+            }
+            for at in vain {
+                giving[at] = NOTHING;
+            }
+        }
     }
 }
 
@@ -75,37 +110,13 @@ pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wante
     let now = (limits.file_gb, limits.blob_gb);
     let (files_gb, blobs_gb) = given.iter().chain(&taken).copied().fold(now, add);
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY);
-    let most_blobs_gb = storage.blobs_gb().unwrap_or(f64::INFINITY);
-    let mut giving = vec![true; wanted.len()];
-    let fits = loop {
-        let given = given.iter().zip(&giving).filter(|(_, gives)| **gives).map(|(room, _)| *room);
-        let mut sum = given.fold(now, add);
-        let has_room = |more: &Room| {
-            let (gb, blobs_gb) = add(sum, *more);
-            // What takes nothing has room wherever it is.
-            let has_room = *more == (0.0, 0.0) || (gb <= most_gb && blobs_gb <= most_blobs_gb);
-            if has_room {
-                sum = (gb, blobs_gb);
-            }
-            has_room
-        };
-        let fits: Vec<bool> = taken.iter().map(has_room).collect();
-        // Nothing is given back for what has no room.
-        let is_vain = |at: &usize| giving[*at] && !fits[*at] && !wanted[*at].shrunk.is_empty();
-        let vain: Vec<usize> = (0..wanted.len()).filter(is_vain).collect();
-        if vain.is_empty() {
-            break fits;
-        }
-        for at in vain {
-            giving[at] = false;
-        }
-    };
-    let first = wanted.iter().zip(&fits).filter(|(_, fits)| **fits).flat_map(|(one, _)| one.files.clone()).collect();
-    Fit { files_gb, blobs_gb, fits, first }
+    let most = (most_gb, storage.blobs_gb().unwrap_or(f64::INFINITY));
+    let mut fit = Fit { files_gb, blobs_gb, now, most, given, taken, fits: Vec::new(), first: Vec::new() };
+    fit.fits = fit.which(0.0);
+    let places = wanted.iter().zip(&fit.fits).filter(|(_, fits)| **fits);
+    fit.first = places.flat_map(|(one, _)| one.files.clone()).collect();
+    fit
 }
-
-/// GB of files, and of their blobs.
-type Room = (f64, f64);
 
 fn add(sum: Room, more: Room) -> Room {
     (sum.0 + more.0, sum.1 + more.1)
@@ -117,7 +128,7 @@ fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, stor
         let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
         (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
     });
-    more.fold((0.0, 0.0), add)
+    more.fold(NOTHING, add)
 }
 
 /// What larger files and further ones take.
@@ -146,7 +157,14 @@ pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Opt
     let of_disks = || case.files.iter().filter(|file| !file.is_of_tempdb());
     let sum = |of: fn(&DatabaseFile) -> Option<f64>| of_disks().filter_map(of).sum::<f64>();
     let rates = [sum(|file| file.iops), sum(|file| file.mb_per_s)];
+    let then = fit.which(back_gb);
+    // What takes its room from one that comes later is no gain.
+    let are_all = fit.fits.iter().zip(&then).all(|(now, then)| *then || !*now);
+    let is_more = |(now, then): (&bool, &bool)| are_all && *then && !*now;
+    let more = wanted.iter().zip(fit.fits.iter().zip(&then)).filter(|(_, both)| is_more(*both));
+    let after = more.flat_map(|(one, _)| one.files.clone()).collect();
     let finding = Finding::Short {
+        after,
         files_gb: [Some(needed_gb), most_gb],
         blobs_gb,
         larger: wanted.iter().map(|one| one.sizes.len()).sum(),

@@ -43,8 +43,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             )
         }
         Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
-        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, elsewhere } => {
-            short(&named(), one.files.len(), [*files_gb, *blobs_gb], ([*larger, *added], *back_gb), elsewhere)
+        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, after, elsewhere } => {
+            let counts = ([*larger, *added], *back_gb);
+            short([&named(), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
         }
         Finding::LogFirst => {
             let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();

@@ -9,7 +9,7 @@ use crate::model::format::{count, listed, quantity};
 
 /// That there is not so much space to be had, and what comes first.
 pub(super) fn short(
-    named: &str,
+    [named, after]: [&str; 2],
     fit: usize,
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
     ([larger, added], back_gb): ([usize; 2], f64),
@@ -46,7 +46,12 @@ pub(super) fn short(
     others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
     let what = if fit == 0 { "It takes" } else { "The rest takes" };
-    format!("{too_much} {first} {what} one of these: {}.", others.join("; "))
+    let after = if after.is_empty() || given.is_some() {
+        String::new()
+    } else {
+        format!(" With {} given back that bring nothing (below), {after} would fit, too.", gb(back_gb))
+    };
+    format!("{too_much} {first} {what} one of these: {}.{after}", others.join("; "))
 }
 
 /// Further data files, or none where those that are there have enough once their rows are spread over all.
