@@ -103,7 +103,7 @@ pub const RULES: [Rule; 18] = [
     ),
     own(
         "size-of-no-use",
-        "a log at a limit does 99 % or more of the MB/s that logs may grow by, the size of a file can't be set, or sessions wait mostly for \
+        "a log does 99 % or more of the MB/s that one may grow by, the size of a file can't be set, or sessions wait mostly for \
          other storage, and for such files less than 1 %",
         "MB/s of the log / min(log rate of the instance, of a database) from 0.99 to 1.1; waits for such files / all waits",
     ),
@@ -140,6 +140,17 @@ pub struct Advice {
     pub is_alternative: bool,
     /// What was found and what to do, as figures.
     pub finding: Finding,
+}
+
+/// Larger files in place of more: no rows are moved for them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Larger {
+    /// The files, by their places in the list, and their sizes then, in GB.
+    pub sizes: Vec<(usize, f64)>,
+    /// Whether the space that the instance has now is enough for them alone.
+    pub fits: bool,
+    /// What they bring, where it is known.
+    pub brings: Option<Brings>,
 }
 
 /// What a rule found.
@@ -186,6 +197,8 @@ pub enum Finding {
         added: usize,
         /// GB that other files can give back and keep their limits.
         back_gb: f64,
+        /// Further files that fit once these are given back.
+        after: Vec<usize>,
         /// Where all of them fit.
         elsewhere: Vec<Elsewhere>,
     },
@@ -228,6 +241,8 @@ pub enum Finding {
         brings: Option<Brings>,
         /// Whether such an instance has room for them, after those that come first.
         fits: bool,
+        /// Larger files that have enough as well, and take far more space; absent where no size has enough.
+        larger: Option<Larger>,
     },
     /// A larger file would do no more.
     NoUse {

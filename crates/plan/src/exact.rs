@@ -61,11 +61,11 @@ pub struct OfList {
     pub beyond: Vec<usize>,
 }
 
-/// Which files speak for the limits of their list, where these are lower than those of the day, and which against them.
+/// Which files speak for the limits of their list, where these are others than those of the day, and which against them.
 pub fn held(files: &[DatabaseFile], limits: &Limits) -> OfList {
     let mut held = OfList::default();
     for (at, (file, of)) in files.iter().zip(&limits.files).enumerate() {
-        let percents: Vec<f64> = lower(file, of).into_iter().flatten().collect();
+        let percents: Vec<f64> = of_list(file, of).into_iter().flatten().collect();
         let Some(most) = percents.into_iter().reduce(f64::max) else { continue };
         if most >= 100.0 * MOST_TIMES {
             held.beyond.push(at);
@@ -78,12 +78,12 @@ pub fn held(files: &[DatabaseFile], limits: &Limits) -> OfList {
     held
 }
 
-/// How much of its list's limits a file did, in percent, where these are lower than those of the day.
-fn lower(file: &DatabaseFile, of: &FileLimits) -> [Option<f64>; 2] {
+/// How much of its list's limits a file did, in percent, where these are others than those of the day.
+fn of_list(file: &DatabaseFile, of: &FileLimits) -> [Option<f64>; 2] {
     let step = of.step.as_ref();
     let percent = |said: Option<f64>, here: Option<f64>, seen: Option<f64>| {
         let (said, seen) = (said?, seen?);
-        (here? > said + 0.5).then_some(100.0 * seen / said)
+        ((here? - said).abs() > 0.5).then_some(100.0 * seen / said)
     };
     [
         percent(file.said[0], step.and_then(|step| step.iops), file.iops),
@@ -131,6 +131,10 @@ mod tests {
         };
         assert_eq!(of(404.0, 21), OfList { stopped: vec![0], beyond: vec![] });
         assert_eq!(of(404.0, 2), OfList::default());
+        // So it does where the list has more than the day.
+        let at_limit = Some(AtLimit { intervals: 22, of: None, above: None });
+        let more = [DatabaseFile { said: [Some(12_500.0), None], at_limit, ..file(12_400.0) }];
+        assert_eq!(held(&more, &limits(&more, &storage)), OfList { stopped: vec![0], beyond: vec![] });
         assert_eq!(of(700.0, 21), OfList { stopped: vec![], beyond: vec![0] });
     }
 }

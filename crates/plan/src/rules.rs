@@ -17,7 +17,7 @@ mod sizes;
 pub mod space;
 
 use case::Case;
-pub use case::used;
+pub use case::{used, used_of};
 pub use diagnosis::{NORMAL_MS, THROTTLED_MS, is_of_storage};
 pub use observed::{Observed, WaitShares};
 pub use sizes::are_unequal;
@@ -69,7 +69,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     all.extend(log_governor(&case));
     let smaller = sizes::for_nothing(&case, fit.files_gb);
     let back_gb = judgement::back_gb(&smaller, files);
-    all.extend(space::short(&fit, storage, &wanted, back_gb));
+    all.extend(space::short(&fit, &case, &wanted, back_gb));
     all.extend(held::told(&case));
     all.extend(log_first(&case, &grown));
     for places in sizes::databases(files) {

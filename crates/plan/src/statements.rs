@@ -12,6 +12,8 @@ use crate::layout::{Layout, ROOM_PART};
 /// What is to be done, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Steps {
+    /// What is given back before anything grows, as what grows is counted with it.
+    shrinks: Vec<Step>,
     grows: Vec<Step>,
     gives: Vec<Step>,
     /// Files that are made.
@@ -44,7 +46,7 @@ impl Steps {
             "-- Shrink {} to {size_gb:.0} GB first (DBCC SHRINKFILE): it keeps its limits.\n",
             in_a_line(&file.label())
         );
-        self.grows.push(Step { database: file.database.clone(), text, gb: size_gb - file.size_gb });
+        self.shrinks.push(Step { database: file.database.clone(), text, gb: file.size_gb - size_gb });
     }
 
     /// Spreads rows over the files that are there: a remark, as each index has a statement of its own.
@@ -185,7 +187,7 @@ impl Steps {
             if !seen.insert(database.to_lowercase()) {
                 continue;
             }
-            let needed_gb = of(&self.grows, database) - of(&self.gives, database);
+            let needed_gb = of(&self.grows, database) - of(&self.shrinks, database) - of(&self.gives, database);
             if needed_gb <= can_have_gb {
                 can_have_gb -= needed_gb;
             } else {
@@ -201,6 +203,7 @@ impl Steps {
         let (mut kept, mut text) = (self.clone(), String::new());
         for (database, [needed_gb, can_have_gb]) in self.without_room(free_gb, more_gb) {
             let is_other = |step: &Step| !step.database.eq_ignore_ascii_case(&database);
+            kept.shrinks.retain(is_other);
             kept.grows.retain(is_other);
             kept.gives.retain(is_other);
             // Writing to a String can't fail.
@@ -221,12 +224,14 @@ impl Steps {
         let all = |steps: &[Step]| steps.iter().map(|step| step.gb).sum::<f64>();
         let mut text = String::new();
         // An empty sum is a negative zero.
-        let (needed_gb, given_gb) = (all(&self.grows).max(0.0), all(&self.gives).max(0.0));
+        let needed_gb = all(&self.grows).max(0.0);
         let Some(free_gb) = free_gb.filter(|free| needed_gb > 0.0 && needed_gb > *free) else {
-            self.grows.iter().chain(&self.gives).for_each(|step| text.push_str(&step.text));
+            self.shrinks.iter().chain(&self.grows).chain(&self.gives).for_each(|step| text.push_str(&step.text));
             return text;
         };
-        let (first, last): (Vec<&Step>, Vec<&Step>) = self.gives.iter().partition(|step| step.gb > 0.0);
+        let (back, last): (Vec<&Step>, Vec<&Step>) = self.gives.iter().partition(|step| step.gb > 0.0);
+        let first: Vec<&Step> = self.shrinks.iter().chain(back).collect();
+        let given_gb = first.iter().map(|step| step.gb).sum::<f64>();
         // Writing to a String can't fail.
         let _ = writeln!(
             text,

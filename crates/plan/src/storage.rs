@@ -65,11 +65,13 @@ pub enum Cores {
 /// Where more fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elsewhere {
-    /// The tier.
-    pub title: String,
-    /// From how many virtual cores on, where it is the same tier.
+    /// The tier; absent where it is the same.
+    pub title: Option<String>,
+    /// On which hardware, where that makes a difference.
+    pub hardware: Option<String>,
+    /// From how many virtual cores on, where that makes a difference.
     pub vcores: Option<u32>,
-    /// The most that all files may take there, in GB.
+    /// The most that all files may take with so many, in GB.
     pub most_gb: f64,
 }
 
@@ -153,23 +155,27 @@ impl<'a> Storage<'a> {
         Ok(storage)
     }
 
-    /// Where files and blobs of so many GB fit that are too much here: this tier with more virtual cores, and other tiers of the day.
-    pub fn elsewhere(&self, files_gb: f64, blobs_gb: f64) -> Vec<Elsewhere> {
-        let mut all = Vec::new();
-        for tier in &self.instance.tiers {
-            let holds = |gb: f64| gb >= files_gb && tier.blobs_tib.is_none_or(|tib| tib * GB_OF_TB >= blobs_gb);
-            let title = tier.title.clone();
-            if tier.name == TIER {
-                let all_cores =
-                    tier.space.iter().flat_map(|space| space.vcores.iter().map(|cores| (*cores, space.tib)));
-                let enough = all_cores.map(|(cores, tib)| (cores, tib * GB_OF_TB)).filter(|(_, gb)| holds(*gb));
-                let least = enough.min_by_key(|(cores, _)| *cores);
-                all.extend(least.map(|(cores, most_gb)| Elsewhere { title, vcores: Some(cores), most_gb }));
-            } else if let Some(most_gb) = tier.space_tib(None).map(|tib| tib * GB_OF_TB).filter(|gb| holds(*gb)) {
-                all.push(Elsewhere { title, vcores: None, most_gb });
-            }
-        }
-        all
+    /// Where files and blobs of so many GB fit that are too much here: this tier with more virtual cores, and other tiers of the day, whose files
+    /// share IOPS and MB/s, with as many as carry these.
+    pub fn elsewhere(&self, [files_gb, blobs_gb]: [f64; 2], [iops, mb_per_s]: [f64; 2]) -> Vec<Elsewhere> {
+        let of = |tier: &InstanceTier| {
+            let has_blobs = tier.blobs_tib.is_none_or(|tib| tib * GB_OF_TB >= blobs_gb);
+            let carries = |vcores: Option<u32>| {
+                let mut shared =
+                    tier.shared_io.iter().filter(|shared| vcores.is_none_or(|cores| cores == shared.vcores));
+                tier.shared_io.is_empty()
+                    || shared.any(|shared| shared.iops >= iops && shared.mb_per_second.is_none_or(|mb| mb >= mb_per_s))
+            };
+            let all = tier.space.iter().filter(|space| has_blobs && space.tib * GB_OF_TB >= files_gb);
+            let each = all.flat_map(|space| {
+                let cores = space.vcores.iter().copied().map(Some).chain(space.vcores.is_empty().then_some(None));
+                cores.filter(|cores| carries(*cores)).map(move |cores| (cores, space))
+            });
+            let (vcores, space) = each.min_by_key(|(cores, _)| *cores)?;
+            let title = (tier.name != TIER).then(|| tier.title.clone());
+            Some(Elsewhere { title, hardware: space.hardware.clone(), vcores, most_gb: space.tib * GB_OF_TB })
+        };
+        self.instance.tiers.iter().filter_map(of).collect()
     }
 
     fn check(&self) -> Result<(), StorageError> {

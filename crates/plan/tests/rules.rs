@@ -287,7 +287,7 @@ fn where_more_fits_is_named() {
         adds.unwrap()
     };
     let eight = of(8, 8100.0, None);
-    assert_eq!(short(&eight), [(Some(16), 16_384.0), (None, 32_768.0), (None, 16_384.0)]);
+    assert_eq!(short(&eight), [(Some(16), 16_384.0), (Some(16), 16_384.0), (Some(48), 12_288.0)]);
     assert_eq!(fits(&eight), (1, 3024.0, false), "so many of its rows as it has too many go into those");
     // What is empty in it is given back first, and a smaller one does then.
     assert_eq!(fits(&of(8, 8100.0, Some(500.0))), (1, 514.0, true));

@@ -405,7 +405,7 @@ fn cases() -> [Case; 19] {
         (
             "x,d,data,5000,7400,9,\n",
             "",
-            &["Add 1 data file of 1,785 GB, with 7,500 IOPS and 250 MB/s each"],
+            &["Add 1 data file of 1,785 GB, with 7,500 IOPS and 250 MB/s:"],
             &["5,000 GB has"],
         ),
         (

@@ -47,10 +47,17 @@ fn log_rate(at: usize, case: &Case<'_>) -> Option<(f64, f64)> {
     (100.0 * own <= ABOVE_PERCENT * limit).then_some((limit, limit / own))
 }
 
-/// Files at a limit whose size brings nothing, by why. CPU and waits say it of their own.
+/// Files at a limit whose size brings nothing, and logs that do what one may, by why. CPU and waits say it of their own, and so does the rate of
+/// all logs together where that is no more than one may have.
 pub fn told(case: &Case<'_>) -> Vec<Advice> {
     let mut all: Vec<(Hindrance, Vec<usize>)> = Vec::new();
-    for at in &case.at_limit {
+    let of_instance = case.storage.tier.log_mb_per_second(case.storage.wishes.vcores).unwrap_or(f64::INFINITY);
+    let is_full = |at: &usize| {
+        let by_rate = held(*at, case).is_some_and(|why| matches!(why, Hindrance::LogRate { .. }));
+        by_rate && case.storage.log_of_database_mb_per_s().is_some_and(|rate| rate < of_instance)
+    };
+    let logs: Vec<usize> = case.logs().filter(|at| !case.at_limit.contains(at)).filter(is_full).collect();
+    for at in case.at_limit.iter().chain(&logs) {
         let Some(why) = held(*at, case).filter(|why| !matches!(why, Hindrance::Cpu | Hindrance::Governor)) else {
             continue;
         };

@@ -1,12 +1,14 @@
 //! Further data files where no size of one has enough: how many, of which size, and what they bring.
 
+use super::alike;
 use super::case::{Case, used};
 use super::held::most_times;
 use super::sizes::{databases, whole_gb};
-use crate::advice::{self, ABOVE_PERCENT, Advice, Finding};
+use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Larger};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
 use crate::gain;
+use crate::judgement;
 use crate::layout::{ROOM_PART, Rules};
 use crate::storage::{Step, Storage};
 
@@ -116,12 +118,34 @@ pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
         if is_far && !is_all {
             continue;
         }
+        let answers = answers.map(|all| all.into_iter().map(|one| beside(one, grown, &places, case)).collect());
         // Where no number of files has enough that is one answer for all of them, too.
         let answers = answers.unwrap_or_else(|| vec![Advice { files: files(&is_own), ..grown[first].clone() }]);
         let before = grown[..first].iter().filter(|one| !(is_all && is_larger(one))).count();
         grown.retain(|one| !(is_own(one) || (is_all && is_larger(one))));
         grown.splice(before..before, answers);
     }
+}
+
+/// Names larger files beside further ones, if all that stand at a limit could be so.
+fn beside(mut one: Advice, grown: &[Advice], places: &[usize], case: &Case<'_>) -> Advice {
+    let is_own = |one: &&Advice| one.files.iter().all(|at| places.contains(at));
+    let mut alone: Vec<Advice> = grown.iter().filter(is_own).cloned().collect();
+    let is_larger = |one: &Advice| matches!(one.finding, Finding::Grow { .. });
+    if let Finding::Add { larger, .. } = &mut one.finding
+        && alone.iter().all(is_larger)
+    {
+        alike::together(&mut alone, case);
+        let sizes: Vec<(usize, f64)> = judgement::sizes(&alone).collect();
+        let more_gb: f64 = sizes.iter().map(|(at, size_gb)| size_gb - case.files[*at].size_gb).sum();
+        let fits = case.storage.space_gb().is_none_or(|space| case.limits.file_gb + more_gb <= space);
+        let brings = alone.first().and_then(|one| match one.finding {
+            Finding::Grow { brings, .. } => brings,
+            _ => None,
+        });
+        *larger = Some(Larger { sizes, fits, brings });
+    }
+    one
 }
 
 /// Whether files of a filegroup have room for the rows that those at a limit have more than their share of, by size; so it is where nobody said how
@@ -252,8 +276,19 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         .and_then(|all| advice::of("file-at-limit", all, grow))
         .into_iter()
         .collect();
-    let add =
-        Finding::Add { used_percent, of: of_limit, added, all, others_full, shrunk, size_gb, step, brings, fits: true };
+    let add = Finding::Add {
+        used_percent,
+        of: of_limit,
+        added,
+        all,
+        others_full,
+        shrunk,
+        size_gb,
+        step,
+        brings,
+        fits: true,
+        larger: None,
+    };
     answers.extend(advice::of("more-files", at_limit.to_vec(), add));
     Some(answers)
 }

@@ -77,11 +77,24 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
         let is_enough = iops >= iops_now && percent < AT_LIMIT_PERCENT && percent <= busiest;
         is_enough.then_some(Finding::Fewer { files: count, size_gb, iops, iops_now, mb_per_s, mb_per_s_now, are_grown })
     };
-    // The fewest that do.
-    of("fewer-files", places.to_vec(), (1..places.len()).find_map(with)?)
+    let both = |one: &Finding| match one {
+        Finding::Fewer { iops, mb_per_s, .. } => [*iops, *mb_per_s],
+        _ => [0.0; 2],
+    };
+    let has_more = |one: &Finding, than: &Finding| both(one).iter().zip(both(than)).all(|(one, than)| *one > than);
+    // The fewest that do, and one more as long as that has more of both in the same space.
+    let mut all = (1..places.len()).map(with).skip_while(Option::is_none);
+    let mut best = all.next().flatten()?;
+    while let Some(next) = all.next().flatten().filter(|next| has_more(next, &best)) {
+        best = next;
+    }
+    of("fewer-files", places.to_vec(), best)
 }
 
-/// Data files that can be smaller and have the same limits, where space is short. Logs keep their size: what they hold now says little.
+/// Of a log, which holds more at other times, so many times what it holds now is kept.
+const LOG_TIMES: f64 = 10.0;
+
+/// Files that can be smaller and have the same limits, where space is short.
 pub fn for_nothing(case: &Case<'_>, needed_gb: f64) -> Vec<Advice> {
     if case.storage.space_gb().is_none_or(|space| needed_gb <= space) {
         return Vec::new();
@@ -92,11 +105,13 @@ pub fn for_nothing(case: &Case<'_>, needed_gb: f64) -> Vec<Advice> {
         let is_calm = used(file, limits).is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT);
         // Of a size whose limits nobody published no other has the same.
         let step = limits.step.as_ref().filter(|step| is_calm && step.iops.is_some())?;
-        let content_gb = whole_gb(file.used_gb? * (1.0 + ROOM_PART));
+        let times = if file.kind == FileKind::Log { LOG_TIMES } else { 1.0 + ROOM_PART };
+        let content_gb = whole_gb(file.used_gb? * times);
         Some(case.storage.begins_gb(step).max(content_gb).max(1.0))
     };
     let mut all: Vec<Advice> = databases(case.files)
         .into_iter()
+        .chain(case.logs().map(|at| vec![at]))
         .flat_map(|places| {
             // Files over which rows are spread stay of one size.
             let least = places.iter().map(least_gb).collect::<Option<Vec<f64>>>();

@@ -1,11 +1,17 @@
 //! Whether what is asked for fits into the space of the instance, and into the blobs that it may have.
 
+use super::case::Case;
 use super::sizes::databases;
 use crate::advice::{Advice, Finding, of};
 use crate::file::DatabaseFile;
 use crate::judgement::sizes;
 use crate::limits::Limits;
 use crate::storage::Storage;
+
+/// GB of files, and of their blobs.
+type Room = (f64, f64);
+
+const NOTHING: Room = (0.0, 0.0);
 
 /// What is of use only together: files of other sizes than they have, and further ones.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,12 +37,42 @@ pub struct Fit {
     pub fits: Vec<bool>,
     /// The files of those that fit.
     pub first: Vec<usize>,
+    /// What files take now, and the most that they may.
+    now: Room,
+    most: Room,
+    /// What each of the wanted gives back, as less than nothing, and what it takes.
+    given: Vec<Room>,
+    taken: Vec<Room>,
 }
 
 impl Fit {
     /// Whether all of it fits.
     pub fn is_all(&self) -> bool {
         self.fits.iter().all(|fits| *fits)
+    }
+
+    /// Of each that is wanted whether it fits, after those before it, where other files give so many GB back.
+    fn which(&self, back_gb: f64) -> Vec<bool> {
+        let mut giving = self.given.clone();
+        loop {
+            let mut sum = giving.iter().copied().fold((self.now.0 - back_gb, self.now.1), add);
+            let has_room = |more: &Room| {
+                let all = add(sum, *more);
+                // What takes nothing has room wherever it is.
+                let has_room = *more == NOTHING || (all.0 <= self.most.0 && all.1 <= self.most.1);
+                sum = if has_room { all } else { sum };
+                has_room
+            };
+            let fits: Vec<bool> = self.taken.iter().map(has_room).collect();
+            // Nothing is given back for what has no room.
+            let vain: Vec<usize> = (0..fits.len()).filter(|at| !fits[*at] && giving[*at] != NOTHING).collect();
+            if vain.is_empty() {
+                return fits;
+            }
+            for at in vain {
+                giving[at] = NOTHING;
+            }
+        }
     }
 }
 
@@ -67,42 +103,47 @@ pub fn wanted(grown: &[Advice], files: &[DatabaseFile]) -> Vec<(Vec<usize>, Bund
     all.into_iter().map(|(_, advice, wanted)| (advice, wanted)).collect()
 }
 
-/// Which of the wanted such an instance can have at most, the first first.
+/// Which of the wanted such an instance can have at most, the first first. What they give back is there before anything grows.
 pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wanted: &[Bundle]) -> Fit {
-    let add = |sum: (f64, f64), more: (f64, f64)| (sum.0 + more.0, sum.1 + more.1);
-    let more_gb = |one: &Bundle| {
-        let larger = one.sizes.iter().chain(&one.shrunk).map(|(at, size_gb)| {
-            let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
-            (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
-        });
-        let new = one.added.iter().map(|(count, size_gb)| {
-            (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0))
-        });
-        larger.chain(new).fold((0.0, 0.0), add)
-    };
+    let given: Vec<Room> = wanted.iter().map(|one| resized(&one.shrunk, files, limits, storage)).collect();
+    let taken: Vec<Room> = wanted.iter().map(|one| taken(one, files, limits, storage)).collect();
     let now = (limits.file_gb, limits.blob_gb);
-    let (files_gb, blobs_gb) = wanted.iter().map(more_gb).fold(now, add);
+    let (files_gb, blobs_gb) = given.iter().chain(&taken).copied().fold(now, add);
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY);
-    let most_blobs_gb = storage.blobs_gb().unwrap_or(f64::INFINITY);
-    let mut taken = now;
-    let mut fit = Fit { files_gb, blobs_gb, fits: Vec::new(), first: Vec::new() };
-    for one in wanted {
-        let more = more_gb(one);
-        let (gb, blobs_gb) = add(taken, more);
-        // What takes nothing has room wherever it is.
-        let has_room = more == (0.0, 0.0) || (gb <= most_gb && blobs_gb <= most_blobs_gb);
-        if has_room {
-            taken = (gb, blobs_gb);
-            fit.first.extend(&one.files);
-        }
-        fit.fits.push(has_room);
-    }
+    let most = (most_gb, storage.blobs_gb().unwrap_or(f64::INFINITY));
+    let mut fit = Fit { files_gb, blobs_gb, now, most, given, taken, fits: Vec::new(), first: Vec::new() };
+    fit.fits = fit.which(0.0);
+    let places = wanted.iter().zip(&fit.fits).filter(|(_, fits)| **fits);
+    fit.first = places.flat_map(|(one, _)| one.files.clone()).collect();
     fit
+}
+
+fn add(sum: Room, more: Room) -> Room {
+    (sum.0 + more.0, sum.1 + more.1)
+}
+
+/// What files take more, or give back, with other sizes.
+fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
+    let more = sizes.iter().map(|(at, size_gb)| {
+        let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
+        (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
+    });
+    more.fold(NOTHING, add)
+}
+
+/// What larger files and further ones take.
+fn taken(one: &Bundle, files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
+    let new = one
+        .added
+        .iter()
+        .map(|(count, size_gb)| (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0)));
+    new.fold(resized(&one.sizes, files, limits, storage), add)
 }
 
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
 /// Other files can give back `back_gb` and keep their limits.
-pub fn short(fit: &Fit, storage: &Storage<'_>, wanted: &[Bundle], back_gb: f64) -> Option<Advice> {
+pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Option<Advice> {
+    let storage = case.storage;
     if wanted.is_empty() {
         return None;
     }
@@ -113,13 +154,23 @@ pub fn short(fit: &Fit, storage: &Storage<'_>, wanted: &[Bundle], back_gb: f64) 
         return of("space-first", fit.first.clone(), Finding::Space { needed_gb, space_gb, most_gb, back_gb });
     }
     let blobs_gb = [Some(fit.blobs_gb), storage.blobs_gb()];
+    let of_disks = || case.files.iter().filter(|file| !file.is_of_tempdb());
+    let sum = |of: fn(&DatabaseFile) -> Option<f64>| of_disks().filter_map(of).sum::<f64>();
+    let rates = [sum(|file| file.iops), sum(|file| file.mb_per_s)];
+    let then = fit.which(back_gb);
+    // What takes its room from one that comes later is no gain.
+    let are_all = fit.fits.iter().zip(&then).all(|(now, then)| *then || !*now);
+    let is_more = |(now, then): (&bool, &bool)| are_all && *then && !*now;
+    let more = wanted.iter().zip(fit.fits.iter().zip(&then)).filter(|(_, both)| is_more(*both));
+    let after = more.flat_map(|(one, _)| one.files.clone()).collect();
     let finding = Finding::Short {
+        after,
         files_gb: [Some(needed_gb), most_gb],
         blobs_gb,
         larger: wanted.iter().map(|one| one.sizes.len()).sum(),
         added: wanted.iter().flat_map(|one| &one.added).map(|(count, _)| count).sum(),
         back_gb,
-        elsewhere: storage.elsewhere(needed_gb, fit.blobs_gb),
+        elsewhere: storage.elsewhere([needed_gb, fit.blobs_gb], rates),
     };
     of("space-short", fit.first.clone(), finding)
 }

@@ -87,7 +87,14 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
     let found = limits(&files, &storage);
     let settled = exact::settle(&mut files, &found);
     let mut judged = judge(&files, &storage, &found, &observed);
-    let searched = options.layouts.then(|| layouts::search((&files, &found), &storage, &judged, rules)).transpose()?;
+    let mut searched = None;
+    let mut unasked = None;
+    if options.layouts {
+        let found = layouts::search((&files, &found), &storage, &judged, rules)?;
+        searched = Some(layouts::tried(found, &storage));
+    } else {
+        unasked = layouts::unasked((&files, &found), &storage, &judged, rules);
+    }
     if let Some(searched) = &searched {
         layouts::answered(&mut judged.advice, &files, searched);
     }
@@ -110,6 +117,7 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         limits: &found,
         advised: &judged.advice,
         layouts: searched.as_ref(),
+        searched: unasked.as_ref(),
         activity: &activity,
         observed: &observed,
         remarks: &input.remarks,
@@ -146,7 +154,11 @@ fn said_on(catalog: &Catalog, files: &[DatabaseFile], storage: &Storage<'_>) -> 
     let days = catalog.instance_editions().iter().map(|edition| edition.as_of);
     let days = days.chain(catalog.disk_editions().iter().map(|edition| edition.as_of));
     let on = |day: &Date| Storage::on(catalog, Wishes { day: Some(*day), ..Wishes::default() });
-    days.filter(|day| on(day).is_ok_and(|storage| has(&storage))).max().map(|day| day.to_string())
+    // The day of an edition of these files, and not of other disks that the catalogue has.
+    let is_own = |storage: &Storage<'_>, day: &Date| [storage.files.as_of, storage.instance.as_of].contains(day);
+    days.filter(|day| on(day).is_ok_and(|storage| is_own(&storage, day) && has(&storage)))
+        .max()
+        .map(|day| day.to_string())
 }
 
 /// What a plan is made from.

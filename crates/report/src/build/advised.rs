@@ -1,17 +1,16 @@
 //! What each piece of advice says of files, in sentences, and those that are to grow as a table.
 
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
-use plimsoll_plan::gain::{Bound, Brings};
 use plimsoll_plan::hindrance::Hindrance;
-use plimsoll_plan::rules::{NORMAL_MS, are_unequal, used};
+use plimsoll_plan::rules::{NORMAL_MS, are_unequal};
 use plimsoll_plan::statements::SPACE_STEP_GB;
-use plimsoll_plan::storage::{Cores, Elsewhere, LimitOf};
-use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits, Step};
+use plimsoll_plan::storage::{Cores, LimitOf};
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits};
 
+use super::brings::{MOST_NAMED, gains, has};
+use super::further::{larger_files, more_files, short};
+use super::log_next::log_next;
 use crate::model::format::{count, listed, quantity};
-
-/// Files that are named in a sentence; a table has all.
-const MOST_NAMED: usize = 5;
 
 /// A log that does so many times what logs may grow by was read, too.
 const READ_TIMES: f64 = 1.1;
@@ -44,8 +43,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             )
         }
         Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
-        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, elsewhere } => {
-            short(&named(), one.files.len(), [*files_gb, *blobs_gb], ([*larger, *added], *back_gb), elsewhere)
+        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, after, elsewhere } => {
+            let counts = ([*larger, *added], *back_gb);
+            short([&named(), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
         }
         Finding::LogFirst => {
             let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
@@ -53,7 +53,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
         }
         Finding::Grow { .. } => grow(one, files, limits),
-        Finding::Add { used_percent, of, shrunk, .. } => {
+        Finding::Add { used_percent, of, shrunk, larger, brings, .. } => {
             let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gb(*size_gb)));
             let first = first.collect::<Vec<_>>();
             let first = if first.is_empty() {
@@ -61,7 +61,12 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             } else {
                 format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", listed(&first, MOST_NAMED))
             };
-            more_files(&stands(*used_percent, *of), &one.finding) + &first
+            let larger_words = larger.as_ref().map(|larger| larger_files(larger, files)).unwrap_or_default();
+            let all = brings.iter().chain(larger.iter().flat_map(|larger| &larger.brings));
+            let most_percent = all.map(|brings| brings.most_percent).reduce(f64::max);
+            let log = most_percent.and_then(|most| log_next(one.files[0], (files, limits), most));
+            let more = more_files(&stands(*used_percent, *of), &one.finding, one.files.len());
+            more + &first + &larger_words + &log.unwrap_or_default()
         }
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
@@ -73,8 +78,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
                 false => "",
             };
             format!(
-                "{}, and no size is known to have enough{nor}: Business Critical, or a machine with disks of its own, has other limits.",
-                stands(*used_percent, *of)
+                "{}, and no size is known to have enough{nor}: Business Critical, or a machine with disks of its own, has other limits.{}",
+                stands(*used_percent, *of),
+                larger_commits(&one.files, files, *of).unwrap_or_default()
             )
         }
         Finding::Equal { smallest_gb, largest_gb, more_gb } if are_unequal(*smallest_gb, *largest_gb) => format!(
@@ -116,6 +122,18 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
     }
 }
 
+/// Half of what one write of a log may have, in KB: smaller ones leave room for more commits each.
+const SMALL_KB: f64 = 30.0;
+
+/// That a log with small writes needs fewer of them where commits are fewer and larger.
+fn larger_commits(places: &[usize], files: &[DatabaseFile], of: LimitOf) -> Option<String> {
+    let first = places.iter().map(|at| &files[*at]).find(|file| file.kind == FileKind::Log)?;
+    let kb = first.mb_per_s.zip(first.iops).filter(|(_, iops)| *iops > 0.0).map(|(mb, iops)| mb * 1024.0 / iops);
+    let is_small = of == LimitOf::Iops && kb.is_none_or(|kb| kb <= SMALL_KB);
+    let now = kb.map(|kb| format!(", which have {} on average now", quantity(kb, "KB"))).unwrap_or_default();
+    is_small.then(|| format!(" Fewer and larger commits take fewer writes{now}."))
+}
+
 /// That files are to grow, why, and what it brings.
 fn grow(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
     let Finding::Grow { used, slow_ms, size_gb, step, fits, brings } = &one.finding else { return String::new() };
@@ -142,28 +160,6 @@ fn grow(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
     let it = if one.files.len() > 1 { "each" } else { "it" };
     let has = has(step).unwrap_or_default();
     format!("{why}: with {} {it} would have {has}{brings}{room}.{}", gb(*size_gb), log.unwrap_or_default())
-}
-
-/// From this part of its limits on a log is soon the next one.
-const BUSY_PERCENT: f64 = 50.0;
-
-/// When the log of a data file's database stands at its limits, where that is before what the data file brings is used up.
-fn log_next(at: usize, (files, limits): (&[DatabaseFile], &Limits), most_percent: f64) -> Option<String> {
-    let is_own = |other: &usize| files[*other].kind == FileKind::Log && files[*other].is_beside(&files[at]);
-    let log = (0..files.len()).find(is_own).filter(|_| files[at].kind == FileKind::Data)?;
-    let by_file = used(&files[log], &limits.files[log]).map(|(percent, of)| (percent, format!("at its {}", of.name())));
-    // A log that does more than that was read as well.
-    let by_rate = files[log]
-        .mb_per_s
-        .zip(limits.log_mb_per_s)
-        .map(|(seen, most)| (100.0 * seen / most, format!("at {}, by which logs may grow,", quantity(most, "MB/s"))));
-    let nearest = by_file.into_iter().chain(by_rate).max_by(|a, b| a.0.total_cmp(&b.0));
-    let (used_percent, stands) = nearest.filter(|(percent, _)| (BUSY_PERCENT..AT_LIMIT_PERCENT).contains(percent))?;
-    let more_percent = 100.0 * (100.0 / used_percent - 1.0);
-    (more_percent < most_percent).then(|| {
-        let (label, more) = (files[log].label(), quantity(more_percent, "%"));
-        format!(" Where as much more is written, the log {label} stands {stands} after {more}.")
-    })
 }
 
 /// Whether rates of a data file that has rows of the same tables are not known.
@@ -273,87 +269,11 @@ fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores
     )
 }
 
-/// That there is not so much space to be had, and what comes first.
-fn short(
-    named: &str,
-    fit: usize,
-    [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
-    ([larger, added], back_gb): ([usize; 2], f64),
-    elsewhere: &[Elsewhere],
-) -> String {
-    let gb = |size: f64| quantity(size, "GB");
-    let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
-    let all = match (larger, added) {
-        (0, _) => format!("{}, all", count(added, "more data file")),
-        (1, 0) => "the enlargement below".to_owned(),
-        (2, 0) => "both enlargements".to_owned(),
-        (_, 0) => format!("all {larger} enlargements"),
-        _ => format!("{} and {}, all", count(larger, "enlargement"), count(added, "more data file")),
-    };
-    let too_much = match (over(files_gb), over(blobs_gb)) {
-        (Some((needed, most)), _) => {
-            format!("With {all} files take {}, and such an instance can have {}.", gb(needed), gb(most))
-        }
-        (None, blobs) => {
-            let (needed, most) = blobs.unwrap_or_default();
-            format!("With {all} the blobs take {}, and those of an instance may take {}.", gb(needed), gb(most))
-        }
-    };
-    let first = match fit {
-        0 => "None of it fits.".to_owned(),
-        1 => format!("{named} comes first, and no more fits."),
-        _ => format!("These {fit} come first, in this order, and no more fits: {named}."),
-    };
-    let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
-    let mut others: Vec<String> =
-        given.map(|_| format!("{} given back that bring nothing (below)", gb(back_gb))).into_iter().collect();
-    others.extend(elsewhere.iter().map(has_more));
-    others.push("several instances".to_owned());
-    others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
-    others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
-    let what = if fit == 0 { "It takes" } else { "The rest takes" };
-    format!("{too_much} {first} {what} one of these: {}.", others.join("; "))
-}
-
-/// Further data files, or none where those that are there have enough once their rows are spread over all.
-fn more_files(stands: &str, found: &Finding) -> String {
-    let Finding::Add { added, all, others_full, size_gb, step, brings, fits, .. } = found else { return String::new() };
-    let (gb, has) = (quantity(*size_gb, "GB"), has(step).unwrap_or_default());
-    let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
-    let over =
-        if *others_full { format!("these {all}, as others of the filegroup are full,") } else { format!("all {all}") };
-    if *added == 0 {
-        return format!(
-            "{stands}. Spread over all {all} of the filegroup by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
-             that){brings}.{room}"
-        );
-    }
-    format!(
-        "{stands}, and no size is known to have enough. Add {} of {gb}, with {has} each: once the rows are spread over {over} by their sizes (indexes \
-         are rebuilt for that), they carry what was seen with 25 % to spare{brings}.{room}",
-        count(*added, "data file")
-    )
-}
-
-/// That there is no room for more, where that is so.
-const fn room(fits: bool) -> &'static str {
-    if fits { "" } else { " Such an instance has no room for that." }
-}
-
-/// What has more.
-fn has_more(one: &Elsewhere) -> String {
-    let most = quantity(one.most_gb, "GB");
-    match one.vcores {
-        Some(vcores) => format!("{vcores} vCores or more (from {most} on)"),
-        None => format!("{} (up to {most})", one.title),
-    }
-}
-
 /// That a larger file would do no more.
 fn held(why: Hindrance, named: &str) -> String {
     match why {
         Hindrance::LogRate { limit_mb_per_s } => format!(
-            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that.",
+            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: {LESS_LOG}.",
             quantity(limit_mb_per_s, "MB/s")
         ),
         Hindrance::Container => {
@@ -385,26 +305,6 @@ fn other_limit(file: &DatabaseFile, limits: &FileLimits, of: LimitOf) -> Option<
     };
     let percent = 100.0 * seen / limit;
     (percent >= AT_LIMIT_PERCENT).then(|| (quantity(percent, "%"), other.name()))
-}
-
-/// What a larger file brings: an interval, as nobody knows how much more is wanted.
-pub(super) fn gains(brings: &Brings) -> String {
-    let why = match brings.bound {
-        Bound::Limit => String::new(),
-        Bound::Other(of) => format!(" (then its {} are used up)", of.name()),
-        Bound::UnderWay => " (as many under way make no more)".to_owned(),
-        Bound::LogRate => " (the log may grow no faster)".to_owned(),
-        Bound::Waits => " (sessions wait for it no more than that)".to_owned(),
-        Bound::Neighbours => " (then others of its filegroup stand at their limits)".to_owned(),
-    };
-    let rate =
-        format!(", and do 0 to {} more, depending on how much is wanted{why}", quantity(brings.most_percent, "%"));
-    let times = brings.ms.map(|[now, least, most]| {
-        let [least, most] = [least, most].map(|ms| quantity(ms, "ms"));
-        let between = if least == most { least } else { format!("{least} to {most}") };
-        format!("; with as many under way, a read or write would take {between} in place of {}", quantity(now, "ms"))
-    });
-    rate + &times.unwrap_or_default()
 }
 
 /// What sessions wait for most, and what follows. Named are the files that do much, and those of them that are to grow.
@@ -471,11 +371,4 @@ pub(super) fn smaller(all: &[&Advice], files: &[DatabaseFile]) -> Option<String>
             quantity(back_gb, "GB")
         )
     })
-}
-
-/// `2,300 IOPS and 150 MB/s`.
-pub(super) fn has(step: &Step) -> Option<String> {
-    let parts = [step.iops.map(|iops| quantity(iops, "IOPS")), step.mb_per_s.map(|rate| quantity(rate, "MB/s"))];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(" and "))
 }

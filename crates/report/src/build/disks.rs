@@ -6,7 +6,7 @@ use plimsoll_plan::rules::more::{Now, more};
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Demand, Step, Storage};
 
-use super::advised::has;
+use super::brings::has;
 use super::plots_files::over_time;
 use crate::model::format::{count, listed, quantity, whole};
 use crate::model::{Part, Rank, Report, Table, Tone, number, text};

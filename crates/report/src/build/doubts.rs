@@ -1,10 +1,12 @@
 //! What a plan does not know of files that stand at no limit: unknown is not nothing.
 
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
+use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::{NORMAL_MS, is_of_storage, used};
-use plimsoll_plan::{DatabaseFile, FileKind, Settled};
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Settled};
 
-use super::of_plan::{MOST_NAMED, Plan};
+use super::brings::MOST_NAMED;
+use super::of_plan::Plan;
 use crate::model::format::{listed, quantity};
 
 /// Which file comes nearest to a limit, and that larger files bring nothing where nothing speaks against that. `None` where nobody said what
@@ -73,7 +75,7 @@ fn doubts(plan: &Plan<'_>) -> Vec<String> {
         let has_limits = step.as_ref().is_some_and(|step| step.iops.is_some() && step.mb_per_s.is_some());
         file.iops.is_none() || file.mb_per_s.is_none() || !has_limits
     });
-    let counted = named(&|at| is_contradiction(plan, at));
+    let counted = named(&|at| plan.files[at].at_limit.is_some_and(|seen| seen.intervals > 0));
     let governed = named(&|at| log_of_database(plan, &plan.files[at]).is_some_and(|percent| percent < ALL_PERCENT));
     let percent = |at: usize| used(&plan.files[at], &plan.limits.files[at]).map(|(percent, _)| percent);
     let near = named(&|at| percent(at).is_some_and(|percent| percent * (1.0 + SPARE_PERCENT / 100.0) > 100.0));
@@ -151,13 +153,35 @@ pub fn missing(files: &[DatabaseFile]) -> Option<String> {
         (!names.is_empty()).then(|| format!("no {what} of {}", listed(&names, MOST_NAMED)))
     };
     let parts: Vec<String> = ["data file", "primary data file", "log"].into_iter().filter_map(named).collect();
+    // Only its lists say the limits of files.
+    let is_of_script = files.iter().any(|file| file.said.iter().any(Option::is_some));
+    let script = if is_of_script {
+        " The published script leaves out files that are larger than its own table of limits."
+    } else {
+        ""
+    };
     (!parts.is_empty()).then(|| {
-        format!(
-            "The list has {}: nothing is known of that, nor is its space counted. The published script leaves out files that are larger than its own \
-             table of limits.",
-            parts.join(", and ")
-        )
+        format!("The list has {}: nothing is known of that, nor is its space counted.{script}", parts.join(", and "))
     })
+}
+
+/// That logs grow as fast as they may, which no size of a file changes.
+pub fn log_at_rate(plan: &Plan<'_>) -> Option<String> {
+    let of = |one: &Advice| match one.finding {
+        // More than that was not at one time, or was read.
+        Finding::LogRate { mb_per_s, limit_mb_per_s, .. } if mb_per_s <= limit_mb_per_s => Some(format!(
+            "The logs together stand at the rate by which those of the instance may grow: {} of {}.",
+            quantity(mb_per_s, "MB/s"),
+            quantity(limit_mb_per_s, "MB/s")
+        )),
+        Finding::NoUse { why: Hindrance::LogRate { limit_mb_per_s } } => Some(format!(
+            "{} stands at the rate by which a log may grow: {}.",
+            listed(&one.files.iter().map(|at| plan.files[*at].label()).collect::<Vec<_>>(), MOST_NAMED),
+            quantity(limit_mb_per_s, "MB/s")
+        )),
+        _ => None,
+    };
+    plan.advised.iter().find_map(of)
 }
 
 /// Files that were seen above their limits, and count as standing at them.

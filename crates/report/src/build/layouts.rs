@@ -4,9 +4,9 @@ use plimsoll_analysis::interval::Interval;
 use plimsoll_plan::choice::{Enlarged, Gain};
 use plimsoll_plan::layout::{Layout, Need, Rules};
 use plimsoll_plan::trial::Trial;
-use plimsoll_plan::{DatabaseFile, FileKind, Storage};
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Storage};
 
-use super::advised::gains;
+use super::brings::gains;
 use crate::model::format::{count, listed, quantity};
 use crate::model::{
     Axis, Bar, BarChart, Block, Cell, Group, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number,
@@ -45,6 +45,8 @@ pub struct Found {
     pub out_of_reach: Vec<String>,
     /// Databases that no layout carries.
     pub without_layout: Vec<String>,
+    /// Databases whose log no size carries.
+    pub without_log: Vec<String>,
     /// What the chosen ones bring databases that stand at a limit.
     pub gains: Vec<Gain>,
     /// Files that are to grow, or to be more, and have no room to, by their places in the list.
@@ -140,6 +142,13 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
         let names = listed(&grown, 2 * MOST_NAMED);
         all.push(format!("Larger files are the cheapest way to have {headroom} to spare, and move no rows: {names}."));
     }
+    if !found.without_log.is_empty() {
+        all.push(format!(
+            "No size of a log carries what {} needs with {headroom} to spare, and a database has one log: fewer and larger commits, less to spare \
+             (--headroom), or Business Critical.",
+            listed(&found.without_log, MOST_NAMED)
+        ));
+    }
     if !found.without_layout.is_empty() {
         all.push(format!(
             "No layout of up to {} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), a \
@@ -153,6 +162,40 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     }
     all.extend(found.gains.iter().take(MOST_NAMED).map(|one| gain(one, files)));
     all
+}
+
+/// A layout is far better where it lets files do so many times the gain of what is advised.
+const FAR_BETTER: f64 = 2.0;
+
+/// Layouts that take no more space than the further files that are advised, and bring far more.
+pub(super) fn better(found: &Found, advised: &[Advice], files: &[DatabaseFile]) -> Vec<String> {
+    let of = |(need, layout): (&Need, &Layout)| {
+        let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(&need.database);
+        let own = advised.iter().filter(|one| one.files.iter().any(|at| is_own(*at)));
+        let each = own.filter_map(|one| match &one.finding {
+            Finding::Add { added, size_gb, brings: Some(brings), fits: true, .. } => {
+                Some((*added as f64 * size_gb, brings.most_percent))
+            }
+            Finding::Add { .. } | Finding::Elsewhere { .. } => Some((0.0, 0.0)),
+            _ => None,
+        });
+        let (added_gb, most_percent) = each.reduce(|sum, one| (sum.0 + one.0, sum.1.max(one.1)))?;
+        let gain = found.gains.iter().find(|one| is_own(one.file) && files[one.file].kind == FileKind::Data)?;
+        let now_gb: f64 = (0..files.len()).filter(|at| is_own(*at)).map(|at| files[at].size_gb).sum();
+        let is_less = layout.space_gb <= now_gb + added_gb;
+        (is_less && gain.brings.most_percent > FAR_BETTER * most_percent).then(|| {
+            format!(
+                "Other files of {} would carry it in {} (it has {} now): {}. The data files would have enough then{}. Rows are moved for that: --layouts \
+                 shows how.",
+                need.database,
+                quantity(layout.space_gb, "GB"),
+                quantity(now_gb, "GB"),
+                in_words(layout),
+                gains(&gain.brings)
+            )
+        })
+    };
+    found.pairs().filter_map(of).take(MOST_NAMED).collect()
 }
 
 /// Why a database gets other files, and what they bring.

@@ -4,7 +4,8 @@ use plimsoll_plan::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT};
 use plimsoll_plan::rules::used;
 use plimsoll_plan::{Activity, Advice, DatabaseFile, Storage};
 
-use super::of_plan::{MOST_NAMED, Plan};
+use super::brings::MOST_NAMED;
+use super::of_plan::Plan;
 use super::{doubts, layouts};
 use crate::model::format::{listed, quantity};
 

@@ -6,9 +6,6 @@ use plimsoll_plan::{Activity, Advice, DatabaseFile, Limits, Settled, Storage};
 
 use super::layouts::Found;
 
-/// Files that are named in a sentence; a table has all.
-pub(super) const MOST_NAMED: usize = 5;
-
 /// A plan of files, as it is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
@@ -22,6 +19,8 @@ pub struct Plan<'a> {
     pub advised: &'a [Advice],
     /// Layouts that were searched.
     pub layouts: Option<&'a Found>,
+    /// Layouts that were searched unasked, where no size of a file has enough.
+    pub searched: Option<&'a Found>,
     /// What each file did, in the same order; empty where that was not sampled.
     pub activity: &'a [Activity],
     /// What sessions waited for, and CPU.

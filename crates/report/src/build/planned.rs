@@ -9,7 +9,7 @@ use plimsoll_plan::{Advice, Broken, DatabaseFile, FileLimits, Finding, Limits, R
 pub use super::advised::advice;
 pub use super::enlarged::statements;
 
-use super::of_plan::MOST_NAMED;
+use super::brings::MOST_NAMED;
 pub use super::of_plan::Plan;
 use super::{advised, against, doubts, enlarged, layouts, notes, plots_files};
 use crate::model::format::{capital, count, listed, quantity};
@@ -35,7 +35,10 @@ pub fn report(plan: &Plan<'_>) -> Report {
     let mut report = Report::new(format!("Files on {} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
     let (at_limit, fits) = (at_limits(files, limits), Some(headline(files, storage, limits)));
-    let sentences = if limits.broken.is_empty() { [at_limit, fits] } else { [fits, at_limit] };
+    // Files that stand at limits of their own come before the rate of the log, which no file has.
+    let stands = |(file, of)| used(file, of).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT);
+    let by_rate = doubts::log_at_rate(plan).filter(|_| !files.iter().zip(&limits.files).any(stands));
+    let sentences = if limits.broken.is_empty() { [by_rate, at_limit, fits] } else { [fits, by_rate, at_limit] };
     for (place, sentence) in sentences.into_iter().flatten().enumerate() {
         answer.say(if place == 0 { Tone::Headline } else { Tone::Plain }, sentence);
     }
@@ -62,6 +65,9 @@ pub fn report(plan: &Plan<'_>) -> Report {
     }
     if advised.is_empty() {
         answer.say(Tone::Plain, doubts::nothing_to_gain(plan));
+    }
+    for sentence in plan.searched.iter().flat_map(|found| layouts::better(found, advised, files)) {
+        answer.say(Tone::Plain, sentence);
     }
     for sentence in found.iter().flat_map(|found| layouts::sentences(found, files, storage)) {
         answer.say(Tone::Plain, sentence);

@@ -49,7 +49,13 @@ pub(super) fn search(
             Choice::Spread => found.spread.push(need.database),
             Choice::Groups => found.of_groups.push(need.database),
             Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
-            Choice::Layout if front.is_empty() => found.without_layout.push(need.database),
+            Choice::Layout if front.is_empty() => {
+                // Where data files have a layout without the log, it is the log that no size carries.
+                let without = Need { log: [0.0; 2], ..need.clone() };
+                let is_log = !layout::front(&without, storage, &found.rules).is_empty();
+                let all = if is_log { &mut found.without_log } else { &mut found.without_layout };
+                all.push(need.database);
+            }
             Choice::Layout => {
                 found.needs.push(need);
                 found.fronts.push(front);
@@ -75,7 +81,6 @@ pub(super) fn search(
     }
     let gains = |(need, layout): (&Need, &Layout)| choice::gains(need, layout, (files, judged), storage);
     found.gains = found.pairs().flat_map(gains).collect();
-    found.trials = trials(&found.needs, &found.fronts, storage, &found.rules);
     found.statements = steps.text(free_gb, storage.raise_gb());
     Ok(found)
 }
@@ -215,17 +220,30 @@ fn fit_together(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), 
 }
 
 /// Tries the first layouts of each database under load, for as long as people wait: of many databases none.
-fn trials(needs: &[Need], fronts: &[Vec<Layout>], storage: &Storage<'_>, rules: &Rules) -> Vec<Vec<Trial>> {
-    let tried = MOST_TRIALS / needs.len().max(1);
+pub(super) fn tried(mut found: Found, storage: &Storage<'_>) -> Found {
+    let most = MOST_TRIALS / found.needs.len().max(1);
     let of = |(need, front): (&Need, &Vec<Layout>)| -> Vec<Trial> {
-        front.iter().take(tried).map(|layout| trial(need, layout, storage, rules, 1)).collect()
+        front.iter().take(most).map(|layout| trial(need, layout, storage, &found.rules, 1)).collect()
     };
-    needs.iter().zip(fronts).map(of).collect()
+    found.trials = found.needs.iter().zip(&found.fronts).map(of).collect();
+    found
+}
+
+/// Layouts where no size of a file has enough and nobody asked for them.
+pub(super) fn unasked(
+    (files, limits): (&[DatabaseFile], &Limits),
+    storage: &Storage<'_>,
+    judged: &Judgement,
+    rules: Rules,
+) -> Option<Found> {
+    let has_none = |one: &Advice| matches!(one.finding, Finding::Add { .. } | Finding::Elsewhere { .. });
+    judged.advice.iter().any(has_none).then(|| search((files, limits), storage, judged, rules).ok())?
 }
 
 /// Advice that layouts have another answer for is an alternative.
 pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &Found) {
     let has_layout = |at: usize| found.pairs().any(|(need, _)| need.database.eq_ignore_ascii_case(&files[at].database));
+    let is_enlarged = |at: usize| found.enlarged.iter().flat_map(|one| &one.files).any(|(grown, _)| *grown == at);
     let is_other = |at: usize, size_gb: f64| {
         let mut grown = found.enlarged.iter().flat_map(|one| &one.files);
         has_layout(at) || grown.any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() > 0.5)
@@ -238,7 +256,8 @@ pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &F
         };
         one.is_alternative |= match &one.finding {
             Finding::Grow { size_gb, .. } => one.files.iter().any(|at| is_other(*at, *size_gb)),
-            Finding::Add { .. } | Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
+            Finding::Add { .. } => has_layout(*at) || one.files.iter().any(|at| is_enlarged(*at)),
+            Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
             // The statements of layouts say what space they take.
             Finding::Space { .. } | Finding::Short { .. } => has_statements,
             _ => false,

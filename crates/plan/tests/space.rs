@@ -1,0 +1,154 @@
+//! What has room: what the plan itself gives back first counts for all that grows.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use plimsoll_catalog::Catalog;
+use plimsoll_plan::limits::limits;
+use plimsoll_plan::rules::{Observed, advise};
+use plimsoll_plan::statements::Steps;
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Storage, Wishes};
+
+fn data(database: &str, size_gb: f64, used_gb: f64, iops: f64) -> DatabaseFile {
+    let (iops, used_gb) = (Some(iops), Some(used_gb));
+    DatabaseFile { iops, used_gb, ..DatabaseFile::new(database, "f", FileKind::Data, size_gb) }
+}
+
+fn log(database: &str, size_gb: f64, used_gb: f64, iops: f64) -> DatabaseFile {
+    let (iops, used_gb) = (Some(iops), Some(used_gb));
+    DatabaseFile { iops, used_gb, ..DatabaseFile::new(database, "l", FileKind::Log, size_gb) }
+}
+
+fn on(vcores: u32, space_gb: Option<f64>) -> Storage<'static> {
+    Storage::on(Catalog::builtin().unwrap(), Wishes { vcores: Some(vcores), space_gb, day: None }).unwrap()
+}
+
+fn advice(files: &[DatabaseFile], storage: &Storage<'_>) -> Vec<Advice> {
+    advise(files, storage, &limits(files, storage), &Observed::default())
+}
+
+fn fits(advice: &[Advice]) -> Vec<bool> {
+    let fits = |one: &Advice| match one.finding {
+        Finding::Grow { fits, .. } | Finding::Add { fits, .. } => Some(fits),
+        _ => None,
+    };
+    advice.iter().filter_map(fits).collect()
+}
+
+/// 1,500 GB of which 806 are used give back what the log takes.
+#[test]
+fn what_is_given_back_first_has_room_for_all_that_grows() {
+    for part in 0..10 {
+        let used_gb = 600.0 + 30.0 * f64::from(part);
+        let files = [data("a", 1500.0, used_gb, 7036.0), log("a", 200.0, 5.0, 2237.0), data("old", 64.0, 64.0, 1.0)];
+        let found = advice(&files, &on(4, None));
+        assert_eq!(fits(&found), [true, true], "{used_gb}: {found:?}");
+        assert!(found.iter().all(|one| one.rule.id != "space-short"), "{used_gb}: {found:?}");
+        // Where no more can be given back the rest has no room, and the sum says so.
+        let full = [data("a", 1500.0, 1490.0, 7036.0), log("a", 500.0, 450.0, 2237.0)];
+        let found = advice(&full, &on(4, None));
+        let Finding::Short { files_gb: [Some(needed_gb), Some(most_gb)], .. } = found[0].finding else {
+            panic!("{found:?}")
+        };
+        assert!(needed_gb > most_gb, "{needed_gb} {most_gb}");
+    }
+}
+
+/// Nothing is printed before what it takes its room from.
+#[test]
+fn statements_give_back_before_anything_grows() {
+    let files = [data("a", 1500.0, 806.0, 7036.0), log("a", 200.0, 5.0, 2237.0)];
+    for (storage, free_gb) in [(on(8, Some(1984.0)), 284.0), (on(8, None), 6492.0)] {
+        let mut steps = Steps::default();
+        for one in &advice(&files, &storage) {
+            match one.finding {
+                Finding::Grow { size_gb, .. } => steps.enlarge(&files[one.files[0]], size_gb, "It is small."),
+                _ => steps.more(&one.finding, one.files[0], &files),
+            }
+        }
+        let text = steps.text(Some(free_gb), None);
+        let at = |words: &str| text.find(words);
+        let is_short = free_gb < 300.0;
+        assert_eq!(at("Shrink a.f").is_some(), is_short, "{text}");
+        assert!(at("Shrink a.f") < at("MODIFY FILE") && at("MODIFY FILE") < at("ADD FILE"), "{text}");
+        assert_eq!(at("-- 284 GB are free").is_some(), is_short, "{text}");
+    }
+}
+
+/// Where larger files have enough and further ones take far less, both are said.
+#[test]
+fn larger_files_stand_beside_further_ones_that_take_less() {
+    let of = |size_gb: f64, iops: f64, space_gb: f64| {
+        let files: Vec<DatabaseFile> =
+            ["a", "b", "c"].map(|name| DatabaseFile { name: name.to_owned(), ..data("m", size_gb, 28.0, iops) }).into();
+        let add = |one: &Advice| match &one.finding {
+            Finding::Add { larger, .. } => Some(larger.clone()),
+            _ => None,
+        };
+        advice(&files, &on(8, Some(space_gb))).iter().find_map(add).unwrap()
+    };
+    let larger = of(32.0, 494.0, 2048.0).unwrap();
+    assert_eq!((larger.sizes, larger.fits), (vec![(0, 130.0), (1, 130.0), (2, 130.0)], true));
+    assert_eq!(larger.brings.map(|brings| brings.most_percent.round()), Some(366.0), "2,300 of 494");
+    assert!(!of(32.0, 494.0, 384.0).unwrap().fits);
+    // And here no size has more.
+    assert_eq!(of(1100.0, 7490.0, 8192.0), None);
+}
+
+/// A tier is named with the virtual cores that it takes for the space and for what was seen.
+#[test]
+fn other_tiers_come_with_their_virtual_cores() {
+    let of = |gb: f64, rates: [f64; 2]| -> Vec<(Option<String>, Option<u32>)> {
+        on(4, None).elsewhere([gb, gb], rates).into_iter().map(|one| (one.title, one.vcores)).collect()
+    };
+    let next = Some("next-gen General Purpose".to_owned());
+    let critical = Some("Business Critical".to_owned());
+    assert_eq!(of(2000.0, [100.0; 2]), [(None, Some(4)), (next.clone(), Some(4)), (critical.clone(), Some(8))]);
+    // 4 vCores have 6,400 IOPS there.
+    assert_eq!(of(2000.0, [7450.0, 120.0])[1], (next.clone(), Some(6)));
+    assert_eq!(of(2000.0, [7450.0, 250.0])[1], (next, Some(8)));
+    assert_eq!(of(4000.0, [7450.0, 120.0])[2], (critical, Some(16)));
+}
+
+/// A log that is nearly empty gives back what its limits do not need, and keeps ten times what it holds.
+#[test]
+fn a_log_that_is_nearly_empty_gives_space_back() {
+    let of = |used_gb: f64| {
+        let files = [data("a", 500.0, 400.0, 2290.0), log("a", 1000.0, used_gb, 300.0)];
+        let back = |one: &Advice| match one.finding {
+            Finding::Shrink { size_gb } => Some((one.files[0], size_gb)),
+            _ => None,
+        };
+        advice(&files, &on(8, Some(1504.0))).iter().find_map(back)
+    };
+    assert_eq!((of(5.0), of(60.0), of(100.0)), (Some((1, 514.0)), Some((1, 600.0)), None));
+}
+
+/// What other files can give back is not enough for all here, and is for the next.
+#[test]
+fn what_fits_once_space_is_given_back_is_named() {
+    let after = |used_gb: f64| {
+        let old = [data("old", 480.0, 480.0, 1.0), log("old", 600.0, used_gb, 1000.0)];
+        let full = [data("a", 900.0, 900.0, 1.0), log("a", 20.0, 3.0, 495.0), log("b", 20.0, 3.0, 480.0)];
+        let files = [&full[..], &old[..]].concat();
+        let found = advice(&files, &on(4, None));
+        let Finding::Short { ref after, .. } = found[0].finding else { return Vec::new() };
+        after.clone()
+    };
+    assert_eq!((after(3.0), after(590.0)), (vec![1], vec![]));
+}
+
+/// In the same space one more file may have more of both.
+#[test]
+fn fewer_files_are_those_with_more_of_both() {
+    let fewer = |count: usize, size_gb: f64| {
+        let name = |at: usize| DatabaseFile { name: at.to_string(), ..data("q", size_gb, 70.0, 300.0) };
+        let files: Vec<DatabaseFile> = (0..count).map(name).collect();
+        let found = |one: &Advice| match one.finding {
+            Finding::Fewer { files, iops, mb_per_s, .. } => Some((files, iops as u32, mb_per_s as u32)),
+            _ => None,
+        };
+        advice(&files, &on(8, None)).iter().find_map(found)
+    };
+    assert_eq!(fewer(12, 90.0), Some((2, 10_000, 400)), "one of 1,080 GB has 7,500 and 250");
+    assert_eq!(fewer(4, 100.0), Some((3, 6900, 450)));
+}

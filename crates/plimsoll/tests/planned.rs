@@ -1,0 +1,141 @@
+//! What `plimsoll plan mi` says of lists: the reason that holds, what comes next, and where there is more.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::Scene;
+
+/// A list, options, words that are to be said in this order, and words that are not.
+type Case = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const PLAIN: &str = "database,file,type,size_gb,used_gb,iops,mb_per_s\n";
+const SCRIPT: &str = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,BlobSizeGB,IOPSLimit,MaxIOPS,IOPSNearLimitCount,\
+                      ThroughputLimitMBPS,MaxThroughputMBPS,ThroughputNearLimitCount\n";
+
+fn said(list: &str, options: &str) -> String {
+    let scene = Scene::new();
+    std::fs::write(scene.path("list.csv"), list).unwrap();
+    let words: Vec<&str> = "plan mi --files list.csv".split(' ').chain(options.split_whitespace()).collect();
+    let said = scene.say(&words);
+    assert_eq!(said.code, 0, "{said:#?}");
+    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn check(head: &str, cases: &[Case]) {
+    for (rows, options, wanted, unwanted) in cases {
+        let out = said(&format!("{head}{rows}"), options);
+        let mut rest = out.as_str();
+        for words in *wanted {
+            let at = rest.find(words).unwrap_or_else(|| panic!("{words} of {rows}{options}: {out}"));
+            rest = &rest[at + words.len()..];
+        }
+        for words in *unwanted {
+            assert!(!out.contains(words), "{words} of {rows}{options}: {out}");
+        }
+    }
+}
+
+#[test]
+fn room_is_told_with_figures_and_larger_files_beside_more() {
+    let full = "d,d,data,1500,806,7036,110\nd,l,log,200,5,2237,3\nt,t,data,100,100,1,1\n";
+    let small = "m,m1,data,32,28,496,10\nm,m2,data,32,28,497,10\nm,m3,data,32,28,495,10\n";
+    let groups = "m,a,data,250,240,2290,70\nm,b,data,250,238,2270,69\n";
+    check(
+        PLAIN,
+        &[
+            (full, "--vcores 4", &["GB are free", "Shrink d.d", "MODIFY FILE", "ADD FILE"], &["take 0 GB", "no room"]),
+            (
+                "d,d,data,1900,1890,7036,110\nd,l,log,100,5,20,3\n",
+                "--vcores 4",
+                &[
+                    "8 vCores or more (from",
+                    "next-gen General Purpose with 8 vCores or more",
+                    "Business Critical with 16",
+                ],
+                &["4 vCores or more"],
+            ),
+            (
+                small,
+                "--vcores 8 --space 2TB",
+                &["Or enlarge files", "takes 294 GB", "0 to 363 % more"],
+                &["no size is known"],
+            ),
+            (groups, "--vcores 8 --space 2TB", &["Add 1 data file of", "and 150 MB/s: once"], &["MB/s each"]),
+            (
+                "m,a,data,100,90,1,1\nm,l,log,9,1,1,1\ns,s,data,9,9,1,1\n",
+                "",
+                &["The list has no log of s"],
+                &["published script"],
+            ),
+        ],
+    );
+    let grouped =
+        format!("{}Sales,x,data,60,50,PRIMARY,1,1\n", "database,file,type,size_gb,used_gb,filegroup,iops,mb_per_s\n");
+    let rows = "Sales,a,data,250,240,FG1,2290,70\nSales,b,data,250,238,FG1,2270,69\n";
+    let out = said(&(grouped + rows), "--vcores 8 --space 2TB --layouts");
+    assert!(out.contains("Larger files are the cheapest way") && !out.contains("Add 1 data file"), "{out}");
+}
+
+#[test]
+fn the_log_that_is_next_and_the_one_that_holds_back_are_named() {
+    let of_script = |kind: &str, gb: u32, iops: [f64; 2], mb: [f64; 2], count: u32| {
+        format!("a,{kind},https://x/a_{kind}.{kind},{gb},0,{},{},{count},{},{},0\n", iops[0], iops[1], mb[0], mb[1])
+    };
+    check(
+        PLAIN,
+        &[
+            (
+                "x,x,data,60,50,495,20\nx,l,log,40,5,480,30\n",
+                "--vcores 8",
+                &["0 to 365 % more", "the log x.l stands at 36.0 MB/s, by which logs may grow, after 20.0 %"],
+                &[],
+            ),
+            (
+                "d,d,data,1500,1400,7490,160\nd,l,log,120,20,445,10\n",
+                "--vcores 8",
+                &["Add 1 data file", "the log d.l stands at its IOPS after 12.4 %"],
+                &[],
+            ),
+            (
+                "a,a,data,90,80,300,30\na,l,log,600,9,3000,64.5\n",
+                "--vcores 16",
+                &["a.l stands at the rate by which a log may grow: 65.0 MB/s. None of", "load into tempdb first"],
+                &["would bring nothing: a.l"],
+            ),
+            (
+                "z,z,data,700,600,2500,90\nz,l,log,1500,9,7450,30\n",
+                "--vcores 8",
+                &["larger commits take fewer writes, which have 4.12 KB"],
+                &[],
+            ),
+            (
+                "z,z,data,700,600,2500,90\nz,l,log,1500,9,7450,30\n",
+                "--vcores 8 --layouts",
+                &["No size of a log carries what z needs"],
+                &["--most-files"],
+            ),
+            (
+                "x,x,data,3000,2900,7480,190\nx,l,log,400,9,1500,20\n",
+                "--vcores 8",
+                &["Add 1 data file", "Other files of x would carry it in", "--layouts shows how"],
+                &[],
+            ),
+        ],
+    );
+    // What the list counted at its own limits is no nothing, and those limits hold where files stopped there.
+    let counted = |count: u32| of_script("mdf", 200, [1100.0, 1098.0], [125.0, 44.0], count);
+    let out = said(&format!("{SCRIPT}{}", counted(4)), "--vcores 8");
+    assert!(
+        out.contains("is open: intervals at a limit were counted of a.mdf") && !out.contains("bring nothing:"),
+        "{out}"
+    );
+    let out = said(&format!("{SCRIPT}{}", counted(21)), "--vcores 8");
+    assert!(
+        out.starts_with("Files on General Purpose of 2018-12-18") && out.contains("those of 2018-12-18: so"),
+        "{out}"
+    );
+    let large = of_script("mdf", 8000, [12_500.0, 12_400.0], [250.0, 200.0], 22);
+    let out = said(&format!("{SCRIPT}{large}"), "--vcores 16");
+    assert!(out.starts_with("Files on General Purpose of 2022-06-02") && !out.contains("Other limits hold"), "{out}");
+}

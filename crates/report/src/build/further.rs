@@ -1,0 +1,118 @@
+//! What further files take and bring, and where there is room for them, in sentences.
+
+use plimsoll_plan::advice::Larger;
+use plimsoll_plan::storage::Elsewhere;
+use plimsoll_plan::{DatabaseFile, Finding};
+
+use super::brings::{MOST_NAMED, gains, has};
+use crate::model::format::{count, listed, quantity};
+
+/// That there is not so much space to be had, and what comes first.
+pub(super) fn short(
+    [named, after]: [&str; 2],
+    fit: usize,
+    [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
+    ([larger, added], back_gb): ([usize; 2], f64),
+    elsewhere: &[Elsewhere],
+) -> String {
+    let gb = |size: f64| quantity(size, "GB");
+    let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
+    let all = match (larger, added) {
+        (0, _) => format!("{}, all", count(added, "more data file")),
+        (1, 0) => "the enlargement below".to_owned(),
+        (2, 0) => "both enlargements".to_owned(),
+        (_, 0) => format!("all {larger} enlargements"),
+        _ => format!("{} and {}, all", count(larger, "enlargement"), count(added, "more data file")),
+    };
+    let too_much = match (over(files_gb), over(blobs_gb)) {
+        (Some((needed, most)), _) => {
+            format!("With {all} files take {}, and such an instance can have {}.", gb(needed), gb(most))
+        }
+        (None, blobs) => {
+            let (needed, most) = blobs.unwrap_or_default();
+            format!("With {all} the blobs take {}, and those of an instance may take {}.", gb(needed), gb(most))
+        }
+    };
+    let first = match fit {
+        0 => "None of it fits.".to_owned(),
+        1 => format!("{named} comes first, and no more fits."),
+        _ => format!("These {fit} come first, in this order, and no more fits: {named}."),
+    };
+    let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
+    let mut others: Vec<String> =
+        given.map(|_| format!("{} given back that bring nothing (below)", gb(back_gb))).into_iter().collect();
+    others.extend(elsewhere.iter().map(has_more));
+    others.push("several instances".to_owned());
+    others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
+    others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
+    let what = if fit == 0 { "It takes" } else { "The rest takes" };
+    let after = if after.is_empty() || given.is_some() {
+        String::new()
+    } else {
+        format!(" With {} given back that bring nothing (below), {after} would fit, too.", gb(back_gb))
+    };
+    format!("{too_much} {first} {what} one of these: {}.{after}", others.join("; "))
+}
+
+/// Further data files, or none where those that are there have enough once their rows are spread over all.
+pub(super) fn more_files(stands: &str, found: &Finding, at_limit: usize) -> String {
+    let Finding::Add { added, all, others_full, size_gb, step, brings, fits, larger, .. } = found else {
+        return String::new();
+    };
+    let (gb, has) = (quantity(*size_gb, "GB"), has(step).unwrap_or_default());
+    let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
+    let over =
+        if *others_full { format!("these {all}, as others of the filegroup are full,") } else { format!("all {all}") };
+    if *added == 0 {
+        return format!(
+            "{stands}. Spread over all {all} of the filegroup by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
+             that){brings}.{room}"
+        );
+    }
+    let why = match (larger, at_limit) {
+        (Some(_), _) => "",
+        (None, 1) => ", and no size is known to have enough",
+        (None, _) => ", and no size is known to have enough for all of them",
+    };
+    let each = if *added == 1 { "" } else { " each" };
+    format!(
+        "{stands}{why}. Add {} of {gb}, with {has}{each}: once the rows are spread over {over} by their sizes (indexes \
+         are rebuilt for that), they carry what was seen with 25 % to spare{brings}.{room}",
+        count(*added, "data file")
+    )
+}
+
+/// Larger files that have enough as well, and take more space.
+pub(super) fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
+    let more_gb: f64 = larger.sizes.iter().map(|(at, size_gb)| size_gb - files[*at].size_gb).sum();
+    let names: Vec<String> = larger
+        .sizes
+        .iter()
+        .map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB")))
+        .collect();
+    let (names, more) = (listed(&names, MOST_NAMED), quantity(more_gb, "GB"));
+    if !larger.fits {
+        return format!(
+            " Larger files move no rows, and take {more} more than there are now, which is more than is free: {names}."
+        );
+    }
+    let brings = larger.brings.as_ref().map(gains).unwrap_or_default();
+    format!(" Or enlarge files, which moves no rows and takes {more}: {names}. They would have enough as well{brings}.")
+}
+
+/// That there is no room for more, where that is so.
+const fn room(fits: bool) -> &'static str {
+    if fits { "" } else { " Such an instance has no room for that." }
+}
+
+/// What has more.
+fn has_more(one: &Elsewhere) -> String {
+    let most = quantity(one.most_gb, "GB");
+    let on = one.hardware.as_ref().map(|hardware| format!(" on {hardware}")).unwrap_or_default();
+    let cores = one.vcores.map(|vcores| format!("{vcores} vCores or more"));
+    match (&one.title, cores) {
+        (None, cores) => format!("{}{on} (from {most} on)", cores.unwrap_or_default()),
+        (Some(title), Some(cores)) => format!("{title} with {cores}{on} (from {most} on)"),
+        (Some(title), None) => format!("{title}{on} (up to {most})"),
+    }
+}
