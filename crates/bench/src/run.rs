@@ -254,12 +254,12 @@ impl Run<'_> {
                 started_seconds: begun.since(start).as_secs_f64(),
                 ..Repetition::default()
             };
-            if number > 0 {
-                outcome = log.tell(Kind::Repetition(Box::new(repetition.clone())));
+            if number > 0
+                && let Err(error) = log.tell(Kind::Repetition(Box::new(repetition.clone())))
+            {
                 // What was made for it is given back below.
-                if outcome.is_err() {
-                    break;
-                }
+                outcome = Err(error);
+                break;
             }
             outcome = measures.iter_mut().try_for_each(|(step, measures)| {
                 let mut keep = Keep {
@@ -304,21 +304,33 @@ impl Run<'_> {
         let is_silent = interrupt.settle_silence(|| database.is_none_or(|database| database.answers(ANSWER_PATIENCE)));
         interrupt.shield();
         // A measure that can't give anything back leaves its sessions to their end.
-        for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
-            if let Err(error) = finish(measures, database.zip(workspace.as_ref()), interrupt) {
-                record.warnings.push(format!("not everything was given back at the target: {error}"));
-                match stayed(&error, record, plan, database.is_some()) {
-                    None => outcome = outcome.and(Err(error)),
-                    stayed => record.left_behind = stayed,
-                }
-            }
-        }
+        let back = measures.iter_mut().filter(|_| !is_silent).map(|(_, measures)| measures);
+        outcome = outcome.and(self.give_all_back(back, database.zip(workspace.as_ref()), record));
         record.ceilings.append(&mut sampling.ceilings);
         record.host.sampling = sampling.cost();
         record.warnings.extend(database.map(Database::warnings).unwrap_or_default());
         // The lease falls here, after the last session of the run is closed: only then may the place be removed.
         if let Some((_, lease)) = place {
             give_back(lease, is_silent);
+        }
+        outcome
+    }
+
+    /// Lets all measures give back what they hold. What stays is in the record; another error is returned.
+    fn give_all_back<'m>(
+        self,
+        all: impl Iterator<Item = &'m mut Measures>,
+        at: Option<(&dyn Database, &Workspace)>,
+        record: &mut RunRecord,
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        for measures in all {
+            let Err(error) = finish(measures, at, self.interrupt) else { continue };
+            record.warnings.push(format!("not everything was given back at the target: {error}"));
+            match stayed(&error, record, self.plan, at.is_some()) {
+                None => outcome = outcome.and(Err(error)),
+                stayed => record.left_behind = stayed,
+            }
         }
         outcome
     }
