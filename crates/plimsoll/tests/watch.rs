@@ -68,7 +68,8 @@ fn scripts_get_every_execution_of_a_known_load_in_some_slot() {
 fn people_get_a_line_for_each_slot_and_the_answer_at_the_end() {
     let (scene, server) = (Scene::new(), server());
     let url = server.socket_url("postgres");
-    let (child, lines, first) = begun(&scene, &["watch", &url, "--every", "1s"]);
+    let html = scene.path("load.html");
+    let (child, lines, first) = begun(&scene, &["watch", &url, "--every", "1s", "--html", html.to_str().unwrap()]);
     assert!(first.contains(" active ") && first.contains("exact"), "{first}");
     load(&server, 2_000);
     let (code, out, err) = interrupted(child, lines);
@@ -80,6 +81,9 @@ fn people_get_a_line_for_each_slot_and_the_answer_at_the_end() {
     let row = out.lines().rfind(|line| line.trim_start().starts_with("INSERT INTO held")).unwrap();
     assert!(row.contains("2,000") && row.contains("6,000") && row.contains("exact"), "{row}");
     assert!(out.contains("these statements are left out") && !out.contains("plimsoll watch */"), "{out}");
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("INSERT INTO held") && page.contains("2,000") && page.contains("<svg"), "{}", page.len());
+    scene.say(&["watch", &url, "--html", "/nowhere/x.html"]).failed(2, &["/nowhere"]);
 }
 
 #[test]

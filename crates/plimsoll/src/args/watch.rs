@@ -13,6 +13,7 @@ use crate::commands::watch::metrics::Unit;
 Examples:
   plimsoll watch postgres://me@db.example/sales                      a line a minute, until Ctrl-C
   plimsoll watch postgres://me@db.example/sales --every 5s --for 2m  what costs most now
+  plimsoll watch postgres://me@db.example/sales --html load.html     the same as a page with a chart, at the end
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
@@ -49,6 +50,9 @@ pub struct Watch {
     /// Print one JSON object per slot to standard output, and no summary.
     #[arg(long)]
     pub json: bool,
+    /// At the end, also after Ctrl-C, write a page of what was watched, with a chart.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_store")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -68,9 +72,10 @@ pub enum WatchAction {
 }
 
 /// What rows are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum By {
     /// A statement of a database.
+    #[default]
     Query,
     /// A database.
     Database,
@@ -80,7 +85,7 @@ pub enum By {
     Instance,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 A time is 14:00, 2026-03-01T14:00 or 2026-03-01, in UTC; -30m is half an hour before the end of what is kept.")]
 pub struct WatchShow {

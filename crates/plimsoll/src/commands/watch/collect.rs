@@ -13,9 +13,10 @@ use plimsoll_profile::{Known, Record, Refusal, Slot, Snapshot, diff};
 
 use super::activity::{Activity, SPACING};
 use super::keeper::Keeper;
-use super::show;
 use super::sums::Sums;
+use super::{show, shown};
 use crate::args::Watch;
+use crate::commands::report::try_path;
 use crate::engines;
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -46,6 +47,7 @@ struct Pace {
 pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
     let pace = pace(options)?;
     let target = engines::parse(url, settings, printer)?;
+    options.html.as_deref().map_or(Ok(()), try_path)?;
     // A store that can't be used is said before anything is read.
     let store = if options.no_store { None } else { Some(settings.open_store()?) };
     let interrupt = Interrupt::default();
@@ -80,6 +82,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let begin = clock.now();
     // The first reading is what the first slot begins with. Without it there is nothing to watch.
     let mut server = collector.first(printer).map_err(|error| signals::failure(&interrupt, error))?;
+    let from_us = server.server_us;
     let said = collector.sampler.warnings();
     for warning in &said {
         printer.warning(warning);
@@ -116,6 +119,10 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let unsaved = collector.keeper.as_ref().and_then(Keeper::unsaved);
     if let Some(sentence) = &unsaved {
         printer.warning(sentence);
+    }
+    if let Some(path) = &options.html {
+        let range = from_us..server.server_us.max(from_us) + 1;
+        shown::page(target.display(), &range, options.top, path, settings, printer)?;
     }
     let code = if collector.is_lost || unsaved.is_some() { exit::INCOMPLETE } else { exit::DONE };
     Ok(signals::exit_code(&interrupt).unwrap_or(code))

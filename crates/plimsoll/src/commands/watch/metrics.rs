@@ -54,9 +54,10 @@ pub fn names() -> String {
 }
 
 /// In which unit figures are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Unit {
     /// Of the whole range.
+    #[default]
     Total,
     /// Per second of the time that is known.
     Second,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 
 use plimsoll_measurement::counters::{Item, Values};
 use plimsoll_measurement::exit;
@@ -42,22 +43,44 @@ pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Resu
     let filters = Filters::parse(&options.filters)?;
     let kept = Kept::find(options.target.as_deref(), settings)?;
     let range = range(options, &kept)?;
-    let sums = kept.sums(&range, |item| filters.takes(item, &kept.texts))?;
-    let sort = wanted.unwrap_or_else(|| sums.best_metric());
-    let rows = rows(&sums, options.by, &kept, &filters, sort);
-    let events = kept.events(&range)?;
-    let shown = Shown { options, kept: &kept, range: &range, sums: &sums, rows: &rows, sort, events: &events };
-    if options.json {
-        printer.json(&shown.json().to_string());
-    } else if options.html.is_none() || options.html.as_deref() != Some(std::path::Path::new("-")) {
-        printer.result(&terminal::report(&shown.report(&filters)?, printer.style));
-    }
-    if let Some(path) = &options.html {
-        let title = format!("The workload of {}", kept.watched.target);
-        let page = html::page_read_as(&[shown.report(&filters)?], &shown.span(), &HOW_TO_READ, &made_now(&title));
-        write(path, &page, printer)?;
-    }
+    looked_at(options, &kept, &range, (wanted, &filters), |shown| {
+        if options.json {
+            printer.json(&shown.json().to_string());
+        } else if options.html.is_none() || options.html.as_deref() != Some(Path::new("-")) {
+            printer.result(&terminal::report(&shown.report(&filters)?, printer.style));
+        }
+        options.html.as_deref().map_or(Ok(()), |path| shown.write_page(path, &filters, printer))
+    })?;
     Ok(exit::DONE)
+}
+
+/// Writes the page of what was watched in a range.
+pub fn page(
+    target: &str,
+    range: &Range<i64>,
+    top: u16,
+    path: &Path,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let options = WatchShow { target: Some(target.to_owned()), top, ..WatchShow::default() };
+    let (kept, filters) = (Kept::find(Some(target), settings)?, Filters::default());
+    looked_at(&options, &kept, range, (None, &filters), |shown| shown.write_page(path, &filters, printer))
+}
+
+/// Adds a range up, and does something with what is shown of it.
+fn looked_at<T>(
+    options: &WatchShow,
+    kept: &Kept,
+    range: &Range<i64>,
+    (wanted, filters): (Option<Metric>, &Filters),
+    with: impl FnOnce(&Shown<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let sums = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
+    let sort = wanted.unwrap_or_else(|| sums.best_metric());
+    let rows = rows(&sums, options.by, kept, filters, sort);
+    let events = kept.events(range)?;
+    with(&Shown { options, kept, range, sums: &sums, rows: &rows, sort, events: &events })
 }
 
 /// How the page is read.
@@ -118,6 +141,12 @@ struct Shown<'s> {
 }
 
 impl Shown<'_> {
+    fn write_page(&self, path: &Path, filters: &Filters, printer: &Printer) -> Result<(), Failure> {
+        let title = format!("The workload of {}", self.kept.watched.target);
+        let page = html::page_read_as(&[self.report(filters)?], &self.span(), &HOW_TO_READ, &made_now(&title));
+        write(path, &page, printer)
+    }
+
     fn top(&self) -> usize {
         self.options.top.into()
     }
