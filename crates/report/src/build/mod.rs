@@ -3,6 +3,7 @@
 pub mod accuracy;
 mod advised;
 pub mod against;
+mod bought;
 mod campaign;
 mod cells;
 mod comparison;
@@ -18,6 +19,7 @@ pub mod history;
 mod kinds;
 pub mod layouts;
 mod levels;
+mod limits;
 mod list;
 mod log_waits;
 mod moved;
