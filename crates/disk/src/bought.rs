@@ -245,6 +245,9 @@ mod tests {
             super::promise(purchase, 64 << 30).unwrap().ceilings[1].source.contains("where a MB is 10^6 bytes")
         };
         assert!(!decimal(&account) && decimal(&of("azure-managed-disk/P30")));
+        // Its 250 MiB/s are a burst below 334 GiB: three I/Os a second of 256 KiB for each GiB last.
+        let gp2 = [200, 333, 334].iter().map(|gib| values(&of(&format!("aws-ebs/gp2?size_gib={gib}")))[1]);
+        assert_eq!(gp2.collect::<Vec<f64>>(), [150.0, 249.75, 250.0]);
         let bought = of("azure-managed-disk/PV2?iops=14740&mb_per_s=313");
         assert_eq!(values(&bought)[..1], [14_740.0]);
     }

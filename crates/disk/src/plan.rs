@@ -107,6 +107,8 @@ pub struct Suite {
     pub shrinks: bool,
     /// True if what is read is to be checked against what was written.
     pub verify: bool,
+    /// What the file that it was made from asks for and it does not do: a sentence each.
+    pub left_out: Vec<String>,
     /// What is done once before the first repetition, in order.
     pub warm_up: Vec<CellPlan>,
     /// How far the one cell goes, where operations under way are swept.

@@ -52,7 +52,7 @@ const SIZE: Parameter = Parameter::new(
 const DURATION: Parameter = Parameter::new(
     "duration",
     Kind::Duration(Duration::ZERO, DAY),
-    "How long each cell is measured. 0s means as long as its suite says.",
+    "How long each cell is measured. Without it (0s), that is as long as the suite says.",
 )
 .or("0s");
 
@@ -163,6 +163,11 @@ pub fn definition(suite: &Suite) -> Result<Definition> {
     let mut short = Parameters::default();
     let cells = if suite.sweep.is_some() { CELLS_OF_A_SWEEP } else { suite.cells.len().max(1) as u32 };
     let each = (SHORT / cells).max(SHORT_CELL);
+    // What begins once a second and is counted for 2.2 s would seem to begin more often: whole periods are measured.
+    let rates = suite.cells.iter().flat_map(CellPlan::members).filter_map(|plan| plan.rate_per_s);
+    let period = rates.map(|rate| 1.0 / rate).fold(0.0, f64::max);
+    let periods = (each.as_secs_f64() / period).floor();
+    let each = if periods >= 1.0 && periods.is_finite() { Duration::from_secs_f64(periods * period) } else { each };
     let longest = suite.cells.iter().map(|cell| cell.duration).max().unwrap_or(each);
     short.set("duration", &format!("{}ms", each.min(longest).as_millis()), &steps).map_err(usage)?;
     Ok(Definition {
@@ -195,6 +200,7 @@ impl Alone for Disk {
     fn prepare(&mut self, asked: &Asked<'_>, keep: &mut Keep<'_>) -> Result<()> {
         let parameters = asked.parameters;
         let suite = suite::parse("suite", asked.definition).map_err(usage)?;
+        keep.warn_all(suite.left_out.iter().map(|sentence| format!("of the suite's file: {sentence}")).collect());
         let medium = if asked.target.starts_with(&format!("{}:", modelled::SCHEME)) {
             model(asked, keep)?
         } else {
@@ -452,6 +458,12 @@ mod tests {
         assert_eq!(set("factor", "10k"), SHORTEST);
         assert_eq!(set("duration", "20ms"), Duration::from_millis(20));
         assert_eq!(set("seed", "2"), Duration::from_mins(5));
+    }
+
+    #[test]
+    fn in_the_short_form_a_checkpoint_a_second_is_counted_in_whole_seconds() {
+        let definition = definition(&suite::built_in("database").unwrap()).unwrap();
+        assert_eq!(definition.parameters(true).duration("duration"), Duration::from_secs(2));
     }
 
     #[test]

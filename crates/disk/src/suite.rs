@@ -70,6 +70,9 @@ mod tests {
         let (seconds, quick) = lasts("quick");
         assert!((90..=120).contains(&seconds), "{seconds}");
         assert_eq!((quick.file_bytes, quick.shrinks), (4 << 30, true));
+        // The knee is told of cells with four and more numbers under way.
+        let reads = quick.cells.iter().filter(|plan| plan.key().starts_with("random_read_8k_t"));
+        assert_eq!(reads.map(CellPlan::under_way).collect::<Vec<u64>>(), [64, 1, 4, 16, 256]);
         for (name, seconds) in ["database", "log-write"].map(|name| (name, lasts(name).0)) {
             assert!((60..=150).contains(&seconds), "{name}: {seconds}");
         }

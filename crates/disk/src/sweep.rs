@@ -1,5 +1,9 @@
 //! The sweep: ever more operations under way until their rate stops rising, first by the depth of one thread's queue, then by
-//! threads. The knee is where as good as all of the rate is there with the fewest under way.
+//! threads. The knee is where as good as all of the rate is there with the fewest under way. Cells of any suite have one where they do
+//! the same with enough numbers under way; their steps are coarse, so what is needed lies between two of them.
+
+use std::collections::BTreeSet;
+use std::fmt;
 
 use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Cell, Metric, Point};
@@ -18,6 +22,12 @@ const KNEE_PERCENT: f64 = 95.0;
 
 /// Below this part of the highest rate, one operation at a time or one thread hides most of the device.
 const HIDES_PERCENT: f64 = 50.0;
+
+/// From here on it is as good as all.
+const ALL_PERCENT: f64 = 99.5;
+
+/// Cells that were not swept have a knee from so many numbers under way on.
+const FEWEST_NUMBERS: usize = 4;
 
 /// How far a sweep goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,20 +50,59 @@ pub struct Step {
 }
 
 impl Step {
-    /// The step that a point is; `None` for a point of something else.
+    /// The step of a sweep that a point is; `None` for a point of something else.
     pub fn of(point: &Point) -> Option<Self> {
-        let cell = point.cell.as_ref().filter(|cell| is_step(cell))?;
+        Self::of_any(point).filter(|_| point.cell.as_ref().is_some_and(is_step))
+    }
+
+    /// What was under way at a point of any suite, and its rate.
+    pub fn of_any(point: &Point) -> Option<Self> {
+        let cell = point.cell.as_ref()?;
         Some(Self { threads: cell.threads, queue_depth: cell.queue_depth, iops: point.get(Metric::Iops)? })
     }
 
     fn under_way(&self) -> u64 {
         u64::from(self.threads) * u64::from(self.queue_depth)
     }
+
+    fn percent_of(&self, highest: Self) -> f64 {
+        100.0 * self.iops / highest.iops
+    }
+}
+
+/// Threads times depth.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {}", self.threads, self.queue_depth)
+    }
 }
 
 /// True for a cell of a sweep.
 pub fn is_step(cell: &Cell) -> bool {
     cell.label == CLASS
+}
+
+/// The places of the first work that has a knee, among the points of a repetition: all steps of a sweep, or cells that do the same with
+/// four and more numbers under way, each by itself and as fast as it can. Empty where there is none.
+pub fn way(points: &[&Point]) -> Vec<usize> {
+    let works: Vec<Option<Cell>> = points.iter().map(|point| work(point, points)).collect();
+    let of = |work: &Cell| (0..works.len()).filter(|at| works[*at].as_ref() == Some(work)).collect::<Vec<usize>>();
+    let numbers = |places: &[usize]| {
+        let steps = places.iter().filter_map(|at| Step::of_any(points[*at]));
+        steps.map(|step| step.under_way()).collect::<BTreeSet<u64>>().len()
+    };
+    let is_swept = |at: usize| points[at].cell.as_ref().is_some_and(is_step);
+    let has_knee = |places: &Vec<usize>| is_swept(places[0]) || numbers(places) >= FEWEST_NUMBERS;
+    works.iter().flatten().map(of).find(has_knee).unwrap_or_default()
+}
+
+/// What a cell does, whatever its class and however much of it is under way; `None` where others hold it back.
+fn work(point: &Point, all: &[&Point]) -> Option<Cell> {
+    let cell = point.cell.as_ref().filter(|cell| cell.beside.is_none())?;
+    let is_beside = |other: &Cell| other.beside.as_ref() == Some(&cell.label);
+    let is_shared = all.iter().filter_map(|other| other.cell.as_ref()).any(is_beside);
+    let is_free = point.get(Metric::AskedPerSecond).is_none() && !is_shared;
+    is_free.then(|| Cell { label: String::new(), threads: 1, queue_depth: 1, ..cell.clone() })
 }
 
 impl Sweep {
@@ -83,7 +132,11 @@ fn is_rising(steps: &[Step]) -> bool {
 }
 
 fn highest(steps: &[Step]) -> Option<Step> {
-    steps.iter().copied().max_by(|a, b| a.iops.total_cmp(&b.iops))
+    highest_of(steps.iter())
+}
+
+fn highest_of<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<Step> {
+    steps.copied().max_by(|a, b| a.iops.total_cmp(&b.iops))
 }
 
 /// The fewest operations under way that have as good as all of the highest rate.
@@ -95,26 +148,58 @@ pub fn knee(steps: &[Step]) -> Option<Step> {
 /// What a sweep says, in a few words: the knee, the highest rate, and what fewer operations or threads would have hidden.
 pub fn findings(steps: &[Step]) -> Option<String> {
     let (knee, highest) = (knee(steps)?, highest(steps)?);
-    let percent = |iops: f64| 100.0 * iops / highest.iops;
-    let whole = |percent: f64| format!("{percent:.0} %");
-    let at = |step: Step| format!("{} x {}", step.threads, step.queue_depth);
     let mut said = vec![format!(
-        "at {} (threads x depth), the fewest under way with {KNEE_PERCENT} % of the highest rate, {} IOPS at {}",
-        at(knee),
-        format_significant(highest.iops),
-        at(highest)
+        "at {knee} (threads x depth), the fewest under way with {KNEE_PERCENT} % of the highest rate, {} IOPS at {highest}",
+        format_significant(highest.iops)
     )];
-    let one = steps.iter().find(|step| step.under_way() == 1).map(|step| percent(step.iops));
-    if let Some(one) = one {
-        let hides = if one < HIDES_PERCENT { " and hides most of the disk" } else { "" };
-        said.push(format!("one operation at a time reaches {}{hides}", whole(one)));
-    }
-    let thread = steps.iter().filter(|step| step.threads == 1).map(|step| percent(step.iops)).fold(0.0, f64::max);
+    said.extend(one_at_a_time(steps, highest));
+    let thread = highest_of(steps.iter().filter(|step| step.threads == 1)).map_or(0.0, |step| step.percent_of(highest));
     if steps.iter().any(|step| step.threads > 1) {
-        let hides = if thread < HIDES_PERCENT { " and hides most of the disk" } else { "" };
-        said.push(format!("one thread reaches {}{hides}, however deep its queue", whole(thread)));
+        said.push(format!("one thread {}, however deep its queue", reaches(thread)));
     }
     Some(said.join("; "))
+}
+
+/// What cells of one work say that were not swept: between which numbers under way the knee is. `work` is what they do, in words.
+pub fn coarse_findings(steps: &[Step], work: &str) -> Option<String> {
+    let (knee, highest) = (knee(steps)?, highest(steps)?);
+    let most = steps.iter().map(Step::under_way).max()?;
+    let below = steps.iter().map(Step::under_way).filter(|number| *number < knee.under_way()).max();
+    let number = knee.under_way();
+    let rate = format!("{} IOPS", format_significant(highest.iops));
+    let mut said = vec![match below {
+        // A rate that rises up to the last step may rise beyond it.
+        Some(below) if number == most => format!(
+            "{work} needs more than {below} under way, and {number} ({knee}) may not be enough: the rate still rises to {rate} there"
+        ),
+        below => {
+            let more = below.map(|below| format!("more than {below} and ")).unwrap_or_default();
+            let there = match knee.percent_of(highest) {
+                percent if percent < ALL_PERCENT => {
+                    format!("{} of the highest rate, {rate} at {highest}", whole(percent))
+                }
+                _ => format!("the highest rate, {rate}"),
+            };
+            format!("{work} needs {more}at most {number} under way ({knee}): there it reaches {there}")
+        }
+    }];
+    said.extend(one_at_a_time(steps, highest).filter(|_| number > 1));
+    Some(said.join("; "))
+}
+
+/// What one operation at a time would have shown of the highest rate.
+fn one_at_a_time(steps: &[Step], highest: Step) -> Option<String> {
+    let one = steps.iter().find(|step| step.under_way() == 1)?;
+    Some(format!("one operation at a time {}", reaches(one.percent_of(highest))))
+}
+
+fn reaches(percent: f64) -> String {
+    let hides = if percent < HIDES_PERCENT { " and hides most of the disk" } else { "" };
+    format!("reaches {}{hides}", whole(percent))
+}
+
+fn whole(percent: f64) -> String {
+    format!("{percent:.0} %")
 }
 
 #[cfg(test)]
@@ -162,6 +247,58 @@ mod tests {
                 .unwrap()
                 .ends_with("one thread reaches 12 % and hides most of the disk, however deep its queue")
         );
+    }
+
+    #[test]
+    fn coarse_steps_say_between_which_numbers_the_knee_is() {
+        let said = |rate: &dyn Fn(f64) -> f64| {
+            let step = |(threads, queue_depth): (u32, u32)| {
+                let iops = rate(f64::from(threads * queue_depth));
+                Step { threads, queue_depth, iops }
+            };
+            let steps = [(2, 32), (1, 1), (1, 4), (2, 8), (2, 128)].map(step);
+            coarse_findings(&steps, "random read 8 KiB").unwrap()
+        };
+        // Eight under way would do: the steps don't say that.
+        assert_eq!(
+            said(&|under_way| (under_way * 1000.0).min(8000.0)),
+            "random read 8 KiB needs more than 4 and at most 16 under way (2 x 8): there it reaches the highest rate, 8,000 IOPS; one operation at a time \
+             reaches 12 % and hides most of the disk"
+        );
+        assert!(
+            said(&|under_way| 10_000.0 * under_way / (under_way + 0.5)).starts_with(
+                "random read 8 KiB needs more than 4 and at most 16 under way (2 x 8): there it reaches 97 % of the highest rate, 9,981 IOPS at 2 x 128;"
+            )
+        );
+        assert!(said(&|under_way| under_way * 100.0).starts_with(
+            "random read 8 KiB needs more than 64 under way, and 256 (2 x 128) may not be enough: the rate still rises to 25,600 IOPS there;"
+        ));
+        // A disk of one at a time.
+        assert_eq!(
+            said(&|_| 150.0),
+            "random read 8 KiB needs at most 1 under way (1 x 1): there it reaches the highest rate, 150 IOPS"
+        );
+    }
+
+    #[test]
+    fn cells_of_one_work_have_a_knee_from_four_numbers_under_way_on() {
+        let point = |keys: &str| {
+            let cell = crate::suite::cell_of(&format!("block = '8KiB'\n{keys}"));
+            Point { cell: Some(cell), ..Point::default() }.with(Metric::Iops, 100.0)
+        };
+        let reads = |depth: u32| point(&format!("operation = 'read'\nqueue_depth = {depth}"));
+        let twice = point("operation = 'read'\nthreads = 2\nqueue_depth = 2");
+        let write = point("operation = 'write'\nqueue_depth = 16");
+        let places = |points: &[Point]| way(&points.iter().collect::<Vec<_>>());
+        let four = [reads(64), write.clone(), reads(1), reads(4), twice.clone(), reads(16)];
+        assert_eq!(places(&four), [0, 2, 3, 4, 5]);
+        assert_eq!(places(&[reads(64), write.clone(), reads(1), reads(4), twice]), [0_usize; 0], "4 and 2 x 2 are one");
+        let asked = reads(16).with(Metric::AskedPerSecond, 50.0);
+        assert_eq!(places(&[reads(64), reads(1), reads(4), asked]), [0_usize; 0]);
+        let mut beside = write;
+        let cell = beside.cell.as_mut().unwrap();
+        cell.beside = reads(64).cell.map(|cell| cell.label);
+        assert_eq!(places(&[reads(64), beside, reads(1), reads(4), reads(16)]), [0_usize; 0], "others held it back");
     }
 
     #[test]

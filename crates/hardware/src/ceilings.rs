@@ -46,10 +46,13 @@ impl Spec {
             for (resource, kinds) in resources {
                 let Some(smallest) = way.smallest(kinds) else { continue };
                 let mut notes: Vec<String> = among_several(&way, kinds, smallest).into_iter().collect();
+                let carried = spec.carried(role, bytes, &way, smallest);
+                let value = carried.map_or(in_unit(smallest).0, mb);
+                notes.extend(carried.map(|_| "as much as its I/Os carry".to_owned()));
                 notes.extend(way.bursts.then(|| "without its burst".to_owned()));
                 let neighbour = spec.device(role).volume.disks.iter().any(|disk| disk.neighbour.is_some());
                 notes.extend(neighbour.then(|| "a neighbour takes from it".to_owned()));
-                let ceiling = Ceiling::new(resource, in_unit(smallest).0, source(&notes));
+                let ceiling = Ceiling::new(resource, value, source(&notes));
                 ceilings.extend(ceiling.map(|ceiling| ceiling.known_from(smallest.provenance.clone())));
             }
         }
@@ -59,6 +62,18 @@ impl Spec {
         let size = (file_bytes > 0).then(|| mb(file_bytes as f64));
         ceilings.extend(size.and_then(|size| Ceiling::new("data", size, source(&at_scale))));
         ceilings
+    }
+
+    /// Bytes a second that disks carry once the burst of their I/Os is over, where that is less than this limit: what a disk has of
+    /// bandwidth beyond that is a part of its burst.
+    fn carried(&self, role: Role, file_bytes: u64, way: &Way, limit: &WayLimit) -> Option<f64> {
+        let disks = &self.device(role).volume.disks;
+        let bursts = disks
+            .iter()
+            .any(|disk| disk.limits_of_file(file_bytes).of(LimitKind::Iops).is_some_and(|limit| limit.burst.is_some()));
+        let largest_io = disks.iter().map(|disk| disk.largest_io_bytes).max().filter(|_| bursts)?;
+        let carried = way.smallest(&[LimitKind::Iops])?.per_second * largest_io as f64;
+        (limit.kind == LimitKind::Bandwidth && carried < limit.per_second).then_some(carried)
     }
 }
 
@@ -195,5 +210,20 @@ mod tests {
             (1.0, "the lab's hardware, mine: at a scale of 1/64"),
         ];
         assert_eq!(sources, expected.map(|(value, source)| (value, source.to_owned())));
+    }
+
+    #[test]
+    fn bandwidth_that_lasts_is_what_the_ios_that_last_carry() {
+        let of = |iops: &str| {
+            let text = format!("[data]\niops = {iops}\nbandwidth = \"250MiB/s\"\nlargest_io = \"256KiB\"\n");
+            let found = of_text(&text).into_iter().find(|(name, ..)| name == "data_bandwidth").unwrap();
+            (found.1, found.2)
+        };
+        let burst = |rate: u32| format!("{{ rate = {rate}, burst = {{ rate = 3000, credit = 5400000 }} }}");
+        let source = |notes: &str| format!("the lab's hardware, mine{notes}");
+        assert_eq!(of(&burst(600)), (150.0, source(": as much as its I/Os carry, without its burst")));
+        assert_eq!(of(&burst(1_002)), (250.0, source(": without its burst")));
+        // What has no burst is as it was bought.
+        assert_eq!(of("600"), (250.0, source("")));
     }
 }

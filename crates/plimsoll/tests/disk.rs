@@ -169,6 +169,10 @@ fn a_run_is_stored_listed_shown_compared_and_drawn() {
     }
     let html = say(&["report", &ids[0], "--html", "-"]);
     assert!(html.contains("<svg") && html.contains("Operations a second"), "nothing is drawn");
+    let page = disk.scene.path("disk.html");
+    assert_eq!(disk.say(&["--html", page.to_str().unwrap()]).code, 0);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("Operations a second") && page.contains("my-cells"), "{page}");
     let csv = say(&["report", &ids[0], "--csv", "-", "--rows", "points"]);
     assert!(csv.contains("iops") && csv.contains("\"random 70 % read 8 KiB, 2 x 4\""), "{csv}");
 }
@@ -412,6 +416,12 @@ fn a_wrong_call_is_refused_before_anything_is_made() {
         (&["disk", folder, "--suite", "quikc"], 2, &["there is no suite 'quikc'", "log-write"]),
         (&["disk", folder, "--engine", "aio"], 2, &["engine = aio", "uring"]),
         (&["disk", folder, "--set", "volume=1GiB"], 2, &["volume"]),
+        (
+            &["disk", folder, "--set", "duration=0s"],
+            2,
+            &["duration=0s", "in no time nothing is measured", "leave it out"],
+        ),
+        (&["disk", folder, "--html", folder], 2, &["is a folder"]),
         (&["disk", "/nowhere/at/all"], 4, &["cannot use /nowhere/at/all"]),
         (&["disk", folder, "--size", "1024TiB"], 6, &["does not fit", "--size"]),
     ] {

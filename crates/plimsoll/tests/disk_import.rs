@@ -121,6 +121,12 @@ fn a_job_file_of_fio_runs_as_a_suite() {
     assert!(said.err.contains("line 5: zonemode is not understood"), "{said:#?}");
     assert!(said.err.contains("run one after another here"), "{said:#?}");
     let record = &said.json()[0];
+    assert!(
+        record["warnings"].to_string().contains("of the suite's file: line 5: zonemode is not understood"),
+        "{record}"
+    );
+    let shown = scene.say(&["show", record["run_id"].as_str().unwrap(), "--full"]);
+    assert!(shown.out.contains("zonemode is not understood"), "{shown:#?}");
     assert_eq!(record["test"], "fio-jobs");
     let labels: Vec<_> =
         record["repetitions"][0]["points"].as_array().unwrap().iter().map(|point| &point["cell"]["label"]).collect();

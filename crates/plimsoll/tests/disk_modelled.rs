@@ -113,6 +113,34 @@ fn the_knee_of_a_sweep_is_where_the_latency_says() {
     }
 }
 
+/// Drawn places leave some of 16 disks idle, so their rate rises up to the last step.
+#[test]
+fn the_suite_that_is_used_unasked_names_the_knee_and_what_one_at_a_time_hides() {
+    let scene = Scene::new();
+    let page = scene.path("q.html");
+    let record = record(&scene, SIXTEEN, &["--repetitions", "2", "--html", page.to_str().unwrap()]);
+    assert_eq!(record["result"]["metric"], "random_read_8k_t2_q32_iops", "the headline is the first cell");
+    let figures = record["results"].as_array().unwrap();
+    let knee = figures.iter().find(|figure| figure["metric"] == "knee_iops").unwrap();
+    let first = iops(&record)[0];
+    assert!(knee["value"].as_f64().unwrap() >= 0.9 * first, "{knee}");
+    let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+    let page = fs::read_to_string(page).unwrap();
+    for text in [shown, page] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let sentence = "Random read 8 KiB needs more than 64 under way, and 256 (2 x 128) may not be enough: the rate still rises to";
+        assert!(text.contains(sentence), "{text}");
+        assert!(text.contains("and hides most of the disk; --sweep finds it more finely."), "{text}");
+    }
+    // One disk of 2 ms and 3,500 I/Os a second needs eight, which lie between two steps.
+    let one = self::record(&scene, "lab:azure-managed-disk/P10", &["--repetitions", "1"]);
+    let note = one["results"].as_array().unwrap().iter().find(|figure| figure["metric"] == "knee_iops").unwrap();
+    assert!(
+        note["note"].as_str().unwrap().starts_with("random read 8 KiB needs more than 4 and at most 16 under way (2 x 8): there it reaches the highest rate, 3,500 IOPS;"),
+        "{note}"
+    );
+}
+
 #[test]
 fn the_same_seed_gives_the_same_record_and_nothing_of_a_file_is_asked_for() {
     let scene = Scene::new();

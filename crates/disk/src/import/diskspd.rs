@@ -163,5 +163,7 @@ fn latency(of: Node<'_, '_>) -> Result<Latency, ImportError> {
     if mean_us.is_some_and(is_beyond) {
         return Err(ImportError::at(line(of), "the mean response time is not between the shortest and the longest"));
     }
-    Ok(Latency { min_us, mean_us, max_us, percentiles_us, ..Latency::default() })
+    let latency = Latency { min_us, mean_us, max_us, percentiles_us, ..Latency::default() };
+    latency.check_percentiles(min_us, max_us).map_err(|problem| ImportError::at(line(of), problem))?;
+    Ok(latency)
 }

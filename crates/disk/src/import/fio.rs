@@ -62,10 +62,16 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         return Err("it made no I/O".to_owned());
     }
     let reads: f64 = sides.iter().filter(|side| side.is_read).map(|side| side.count).sum();
-    let block_bytes = match option("bs").or_else(|| option("blocksize")) {
-        Some(text) => size(text).ok_or_else(|| format!("bs={text} is no size"))?,
-        None => 4096,
+    let read_percent = (100.0 * reads / operations).round() as u32;
+    // A few writes among reads are writes.
+    let kinds = if reads <= 0.0 {
+        0
+    } else if reads >= operations {
+        100
+    } else {
+        50
     };
+    let block_bytes = block_bytes(option("bs").or_else(|| option("blocksize")), kinds)?;
     let count = |name: &str| match option(name) {
         Some(text) => {
             text.parse::<u32>().ok().filter(|count| *count > 0).ok_or_else(|| format!("{name}={text} is no count"))
@@ -113,7 +119,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     Ok(Imported {
         label: mask_name(job.get("jobname").and_then(Value::as_str).unwrap_or_default()),
         line: None,
-        read_percent: (100.0 * reads / operations).round() as u32,
+        read_percent,
         is_random: pattern.starts_with("rand"),
         block_bytes,
         threads: count("numjobs")?,
@@ -210,55 +216,66 @@ impl Side {
     }
 }
 
-/// Version 3 has nanoseconds, version 2 microseconds; both begin at the submission (`lat`), or at the completion's begin (`clat`). All figures
-/// are of one of them: of that with percentiles, where one has some.
+/// Version 3 has nanoseconds, version 2 microseconds. Times begin at the submission (`lat`), as ours do, or at its end (`clat`), from which
+/// fio takes percentiles unless it is told otherwise.
 fn latency(side: &Object) -> Result<Latency, String> {
-    let all = [("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0)];
-    let has_percentiles = |name: &str| {
-        let list = side.get(name).and_then(|of| of.get("percentile")).and_then(Value::as_object);
-        list.is_some_and(|list| !list.is_empty())
-    };
-    let known: Vec<_> = match all.iter().find(|(name, _)| has_percentiles(name)) {
-        Some(one) => vec![*one],
-        None => all.to_vec(),
-    };
-    let of = |get: &dyn Fn(&Object) -> Option<f64>| {
-        known.iter().find_map(|(name, factor)| {
-            let of = side.get(*name).and_then(Value::as_object)?;
-            // Without an operation of its kind fio prints zeros.
-            of.get("mean").and_then(Value::as_f64).filter(|mean| *mean > 0.0)?;
-            Some(get(of)? * factor)
+    let kinds = [("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0)];
+    // Without an operation of its kind fio prints zeros.
+    let is_known = |of: &&Object| of.get("mean").and_then(Value::as_f64).is_some_and(|mean| mean > 0.0);
+    let known = || {
+        kinds.into_iter().filter_map(|(name, factor)| {
+            Some((name, side.get(name).and_then(Value::as_object).filter(is_known)?, factor))
         })
     };
-    let number = |name: &'static str| of(&move |of: &Object| of.get(name).and_then(Value::as_f64));
-    let mut percentiles_us = Vec::new();
-    for (name, factor) in &known {
-        let list = side.get(*name).and_then(|of| of.get("percentile")).and_then(Value::as_object);
-        for (percent, value) in list.into_iter().flatten().take(64) {
-            let pair = percent.parse::<f64>().ok().zip(value.as_f64()).filter(|(_, value)| is_amount(*value));
-            let (percent, value) = pair.ok_or_else(|| format!("'{percent}' of {name} is no percentile"))?;
-            percentiles_us.push((percent, value * factor));
-        }
-        if !percentiles_us.is_empty() {
-            break;
-        }
+    let mut latency = Latency::default();
+    if let Some((_, times, factor)) = known().next() {
+        let number = |name: &str| Some(times.get(name)?.as_f64()? * factor);
+        (latency.min_us, latency.mean_us, latency.max_us) = (number("min"), number("mean"), number("max"));
     }
-    percentiles_us.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if !percentiles_us.is_sorted_by(|a, b| a.1 <= b.1) {
+    let percentiles =
+        |times: &Object| times.get("percentile").and_then(Value::as_object).filter(|list| !list.is_empty()).cloned();
+    let found = known().find_map(|(name, times, factor)| Some((name, times, factor, percentiles(times)?)));
+    let Some((name, times, factor, list)) = found else { return Ok(latency) };
+    for (percent, value) in list.iter().take(64) {
+        let pair = percent.parse::<f64>().ok().zip(value.as_f64()).filter(|(_, value)| is_amount(*value));
+        let (percent, value) = pair.ok_or_else(|| format!("'{percent}' of {name} is no percentile"))?;
+        latency.percentiles_us.push((percent, value * factor));
+    }
+    latency.percentiles_us.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if !latency.percentiles_us.is_sorted_by(|a, b| a.1 <= b.1) {
         return Err("its percentiles do not rise".to_owned());
     }
-    Ok(Latency {
-        min_us: number("min"),
-        mean_us: number("mean"),
-        max_us: number("max"),
-        percentiles_us,
-        ..Latency::default()
-    })
+    let end = |name: &str| Some(times.get(name)?.as_f64()? * factor);
+    latency.check_percentiles(end("min"), end("max"))?;
+    Ok(latency)
 }
 
-/// `8k`, `1M`, `4096`, `64KiB`: fio's sizes are powers of 1024. Of `8k,4k` the first counts.
+/// Fio's block size where none is given.
+const BLOCK_BYTES: u64 = 4096;
+
+/// Bytes of an operation of a job with such a share of reads. `bs` has a size for reads, one for writes and one for trims: the last that
+/// is given is that of the others, and one that is left empty is fio's default.
+pub fn block_bytes(text: Option<&str>, read_percent: u32) -> Result<u64, String> {
+    let Some(text) = text else { return Ok(BLOCK_BYTES) };
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let of = |place: usize| match parts.get(place).or(parts.last()) {
+        Some(&"") if parts.len() > 1 => Some(BLOCK_BYTES),
+        part => size(part?),
+    };
+    match (of(0), of(1), parts.len()) {
+        (Some(reads), Some(writes), 1..=3) => match read_percent {
+            100 => Ok(reads),
+            0 => Ok(writes),
+            _ if reads == writes => Ok(reads),
+            _ => Err(format!("bs = {text}: reads and writes of one job have one size here, so make a job of each")),
+        },
+        _ => Err(format!("bs = {text} is no size")),
+    }
+}
+
+/// `8k`, `1M`, `4096`, `64KiB`: fio's sizes are powers of 1024.
 pub fn size(text: &str) -> Option<u64> {
-    let text = text.split(',').next()?.trim().to_lowercase();
+    let text = text.trim().to_lowercase();
     let text = text.strip_suffix("ib").or_else(|| text.strip_suffix('b')).unwrap_or(&text);
     let digits = text.trim_end_matches(['k', 'm', 'g', 't']);
     let shift = match &text[digits.len()..] {

@@ -4,11 +4,12 @@
 mod check;
 mod diskspd;
 mod fio;
+mod histogram;
 mod record;
 mod result;
 mod sqlio;
 
-pub(crate) use self::fio::size as fio_size;
+pub(crate) use self::fio::{block_bytes as fio_block_bytes, size as fio_size};
 pub use self::record::{About, run};
 pub(crate) use self::result::class_of;
 use self::result::is_time;
@@ -55,17 +56,15 @@ fn named(run: &Imported) -> String {
 
 /// Little's law: no more operations are under way than the threads have, so a rate and a mean time can't be both larger.
 fn too_many(run: &Imported) -> Option<String> {
-    let under_way = run.iops * run.latency.mean_us? / 1e6;
+    let mean_us = run.latency.least_mean_us()?;
+    let under_way = run.iops * mean_us / 1e6;
     let most = f64::from(run.threads) * f64::from(run.queue_depth);
-    // SQLIO's means are in whole milliseconds.
-    let is_rounded = !run.latency.histogram_percent.is_empty();
-    let room = 1.0 + if is_rounded { run.iops * 1e-3 } else { 0.0 };
-    (under_way > 1.1 * most + room).then(|| {
+    (under_way > 1.1 * most + 1.0).then(|| {
         format!(
-            "{} has {:.0} operations a second of {:.1} ms: {under_way:.0} under way, where {most:.0} were allowed",
+            "{} has {:.0} operations a second, which take {:.1} ms on average at least: {under_way:.0} under way, where {most:.0} were allowed",
             named(run),
             run.iops,
-            run.latency.mean_us.unwrap_or_default() / 1e3
+            mean_us / 1e3
         )
     })
 }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::histogram::least_mean_ms;
+
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
@@ -76,7 +78,34 @@ pub struct Latency {
     pub histogram_percent: Vec<f64>,
 }
 
+/// Tools print percentiles as ends of the parts of a histogram, which are so much wider than what was measured: fio's are a 64th.
+const PART_WIDTH: f64 = 1.02;
+
 impl Latency {
+    /// An error if a percentile is beyond the shortest or the longest of the same times.
+    pub(super) fn check_percentiles(&self, min_us: Option<f64>, max_us: Option<f64>) -> Result<(), String> {
+        let is_beyond = |(_, us): &&(f64, f64)| {
+            let is_above = max_us.is_some_and(|max| *us > max * PART_WIDTH + 1.0);
+            is_above || min_us.is_some_and(|min| *us < min / PART_WIDTH - 1.0)
+        };
+        let Some((percent, us)) = self.percentiles_us.iter().find(is_beyond) else { return Ok(()) };
+        let ms = |us: Option<f64>| us.map_or("?".to_owned(), |us| format!("{:.3} ms", us / 1e3));
+        let [min, max] = [min_us, max_us].map(ms);
+        Err(format!(
+            "a percentile ({percent}) of {} is not between the shortest time, {min}, and the longest, {max}",
+            ms(Some(*us))
+        ))
+    }
+
+    /// The mean, or the least that it can be where times and parts are rounded.
+    pub(super) fn least_mean_us(&self) -> Option<f64> {
+        if self.histogram_percent.is_empty() {
+            return self.mean_us;
+        }
+        let of_histogram = least_mean_ms(&self.histogram_percent) * 1e3;
+        Some(self.mean_us.map_or(of_histogram, |mean| of_histogram.max(mean - 1e3)))
+    }
+
     /// A percentile. From a histogram of milliseconds it is the end of the bucket in which it lies; beyond the last one it is unknown.
     pub fn percentile_us(&self, percent: f64) -> Option<f64> {
         let exact = self.percentiles_us.iter().find(|(known, _)| (known - percent).abs() < 1e-9);

@@ -1,5 +1,6 @@
 //! SQLIO's text: any number of runs one after another, as a script appends them to a log. The lines are those of SQLIO 1.5.
 
+use super::histogram;
 use super::result::{ImportError, Imported, Latency, class_of, is_amount};
 
 /// Buckets of its histogram: milliseconds 0 to 23, and all from 24 on.
@@ -25,6 +26,7 @@ struct Draft {
     mb: Option<(f64, usize)>,
     /// Whether response times were asked for, so that all of them have to be there.
     is_timed: bool,
+    histogram_line: usize,
     latency: Latency,
 }
 
@@ -106,15 +108,15 @@ impl Draft {
                     return Err(ImportError::at(number, problem));
                 }
                 let parts = parts.iter().map(|part| self::number(part, number)).collect::<Result<Vec<f64>, _>>()?;
-                let sum: f64 = parts.iter().sum();
-                // Each part is rounded to a whole percent.
-                if (sum - 100.0).abs() > BUCKETS as f64 / 2.0 {
+                if !histogram::is_whole(&parts) {
+                    let sum: f64 = parts.iter().sum();
                     return Err(ImportError::at(
                         number,
                         format!("the histogram's parts come to {sum} % and not to 100"),
                     ));
                 }
                 self.latency.histogram_percent = parts;
+                self.histogram_line = number;
             }
             [name, ..] if name.starts_with("IOs/sec") || name.starts_with("MBs/sec") => {
                 return Err(ImportError::at(number, format!("'{line}' is no rate")));
@@ -151,6 +153,10 @@ impl Draft {
         let rises = [min_us, mean_us, max_us].into_iter().flatten().is_sorted();
         if !rises {
             return Err(ImportError::at(line, "the latencies' minimum, mean and maximum are not in this order"));
+        }
+        let ends = min_us.zip(max_us).filter(|_| is_whole);
+        if let Some(problem) = ends.and_then(|(min, max)| histogram::outside(histogram_percent, min / 1e3, max / 1e3)) {
+            return Err(ImportError::at(self.histogram_line, problem));
         }
         if let Some(mean_ms) = mean_us.map(|us| us / 1e3).filter(|_| !histogram_percent.is_empty()) {
             let (low, high) = means_of(histogram_percent, max_us.unwrap_or_default() / 1e3);

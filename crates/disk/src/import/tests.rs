@@ -91,6 +91,21 @@ fn damaged_logs_of_sqlio_are_refused_with_line_and_reason() {
         (changed("Avg_Latency(ms): 15", "Avg_Latency(ms): 1"), "latencies' minimum, mean and maximum"),
         (changed("Avg_Latency(ms): 15", "Avg_Latency(ms): 5"), "a mean of 5 ms is not that of the histogram, 13.5 to"),
         (changed("IOs/sec:   7600.00", "IOs/sec:  99600.00").replace("59.38", "778.13"), "where 1024 were allowed"),
+        // Twenty-two parts that were rounded up make 11 % too much at most.
+        (changed("7  8  8  8  8  7  6  5", "9 12 10 10 10  7  6  5"), "line 21: the histogram's parts come to 112 %"),
+        (
+            changed("Min_Latency(ms): 3", "Min_Latency(ms): 7"),
+            "line 21: 1 % of the histogram are at 3 ms, and the shortest time is 7 ms",
+        ),
+        (
+            changed("Max_Latency(ms): 2143", "Max_Latency(ms): 20"),
+            "line 21: 2 % of the histogram are at 22 ms, and the longest time is 20 ms",
+        ),
+        // The mean is that of the shortest times that the histogram allows, whatever is printed.
+        (
+            changed("Avg_Latency(ms): 15", "Avg_Latency(ms): 12").replace("with 32 outstanding", "with 2 outstanding"),
+            "at least: 97 under way, where 64 were allowed",
+        ),
         (
             good.clone() + &good[good.find("32 threads").unwrap()..],
             "line 23: a run begins before the one above has ended",
@@ -119,9 +134,9 @@ fn copies_of_a_job_of_fio_are_one_run() {
     assert!((run.bytes_per_second - (237_289_750.0 + 238_337_278.0)).abs() < 1.0);
     // The mean lies between those of the copies; percentiles of two can't be put together.
     let mean = run.latency.mean_us.unwrap();
-    assert!((268.9..270.3).contains(&mean), "{mean}");
+    assert!((274.3..275.6).contains(&mean), "{mean}");
     let [min, max] = [run.latency.min_us, run.latency.max_us].map(|us| us.unwrap().round() as u64);
-    assert_eq!((min, max), (43, 2893));
+    assert_eq!((min, max), (70, 2898));
     assert!(run.latency.percentiles_us.is_empty());
     let alone = FIO.replacen("\"groupid\": 0", "\"groupid\": 1", 1);
     let (_, runs) = read(&alone).unwrap();
@@ -155,9 +170,31 @@ fn writes_of_fio_with_syncs_say_so_and_have_no_times_without_them() {
     assert_eq!((synced.sync, synced.writes_per_sync, synced.latency.mean_us), (Some("fdatasync"), None, None));
     assert_eq!((run(r#""fsync": "8""#).sync, run(r#""fsync": "8""#).writes_per_sync), (None, Some(8)));
     assert_eq!(run(r#""sync": "1""#).sync, Some("o_dsync"));
-    // All times are of one beginning.
+    // An operation begins at its submission; fio has percentiles from its end on.
     let plain = run(r#""fsync": "0""#);
-    assert_eq!((plain.sync, plain.latency.mean_us, plain.latency.percentile_us(50.0)), (None, Some(0.01), Some(0.011)));
+    assert_eq!((plain.sync, plain.latency.mean_us, plain.latency.percentile_us(50.0)), (None, Some(0.02), Some(0.011)));
+    assert_eq!(plain.latency.max_us, Some(0.09));
+}
+
+/// `bs` has a size for reads, one for writes and one for trims.
+#[test]
+fn a_job_of_fio_has_the_size_of_its_operations() {
+    let text = |rw: &str, bs: &str| {
+        let side = |is_made: bool| {
+            let (bw, ios) = if is_made { (6400, 200) } else { (0, 0) };
+            format!(r#"{{"bw": {bw}, "iops": {}.0, "runtime": 2000, "total_ios": {ios}}}"#, ios / 2)
+        };
+        let [reads, writes] = ["read", "write"].map(|name| side(rw == name || rw == "rw"));
+        format!(
+            r#"{{"jobs": [{{"jobname": "j", "error": 0, "job options": {{"rw": "{rw}", "bs": "{bs}"}}, "read": {reads}, "write": {writes}}}]}}"#
+        )
+    };
+    let block = |rw: &str, bs: &str| read(&text(rw, bs)).unwrap().1[0].block_bytes;
+    assert_eq!(
+        (block("read", "64k,4k"), block("write", "4k,64k"), block("rw", "64k,64k,4k")),
+        (65_536, 65_536, 65_536)
+    );
+    assert!(refused(&text("rw", "4k,64k")).contains("bs = 4k,64k: reads and writes of one job have one size here"));
 }
 
 #[test]
@@ -179,13 +216,14 @@ fn damaged_files_of_fio_are_refused_with_the_reason() {
         (FIO[..FIO.len() / 2].to_owned(), "the file breaks off"),
         (changed("\"jobs\": [", "\"jobs\": [").replacen("\"jobs\"", "\"tasks\"", 1), "there is no list 'jobs'"),
         (changed("\"error\": 0", "\"error\": 5"), "job 1 ('q'): it failed with error 5"),
-        (changed("\"bs\": \"8k\"", "\"bs\": \"big\""), "bs=big is no size"),
+        (changed("\"bs\": \"8k\"", "\"bs\": \"big\""), "bs = big is no size"),
         (changed("\"bs\": \"8k\"", "\"bs\": \"4k\""), "bytes a second are not"),
         (changed("\"iodepth\": \"8\"", "\"iodepth\": \"0\""), "iodepth=0 is no count"),
         (changed("\"iops\": 28966.033966", "\"iops\": -1.0"), "read: iops can't be -1"),
         (changed("\"iops\": 28966.033966", "\"iops\": 1e308"), "read: iops can't be"),
         (changed("\"iops\": 28966.033966,", ""), "read: there is no 'iops'"),
         (changed("\"runtime\": 1001,", ""), "read: there is no 'runtime'"),
+        (changed("\"99.900000\": ", "\"99.900000\": 9"), "is not between the shortest time"),
         (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
         (FIO.replace("\"randread\"", "\"randwrite\""), "rw=randwrite, and 28995 of its 28995 I/Os were reads"),
         (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "it made no I/O"),
@@ -247,6 +285,7 @@ fn damaged_files_of_diskspd_are_refused_with_line_and_reason() {
         ),
         (changed("<ReadCount>14000</ReadCount>", ""), "line 36: 'Target' has no 'ReadCount'"),
         (changed("<TotalMilliseconds>7.5", "<TotalMilliseconds>0.5"), "the percentiles do not rise"),
+        (changed("<TotalMilliseconds>7.5", "<TotalMilliseconds>75"), "and the longest, 30.000 ms"),
         (
             changed("  <TimeSpan>\n    <TestTimeSeconds>", "  <Span>\n    <TestTimeSeconds>").replacen(
                 "  </TimeSpan>\n</Results>",

@@ -16,47 +16,61 @@ const US_OF_A_MS: f64 = 1e3;
 pub(super) fn figures(measured: &Measured<'_>) -> Vec<Series> {
     let Some(first) = measured.points.first() else { return Vec::new() };
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    let mut all: Vec<Series> = knee(measured).into_iter().flatten().collect();
+    let mut all = Vec::new();
     for (place, point) in first.iter().enumerate() {
         let points: Vec<&Point> = measured.points.iter().filter_map(|points| points.get(place).copied()).collect();
         let key = name(point, &mut seen);
         let values = |metric: Metric| points.iter().filter_map(|point| point.get(metric)).collect::<Vec<f64>>();
         all.push(Series::new(format!("{key}_iops"), "1/s", values(Metric::Iops)));
-        for (metric, name, percent) in
-            [(Metric::LatencyUsP50, "latency_p50", 50.0), (Metric::LatencyUsP99, "latency_p99", 99.0)]
-        {
-            let ms: Vec<f64> = values(metric).into_iter().map(|us| us / US_OF_A_MS).collect();
+        all.extend(times(&points, &key));
+    }
+    all.extend(commits::series(&measured.points));
+    if let Some(knee) = knee(measured) {
+        // A sweep is made for it; elsewhere the headline stays the first cell.
+        let place = if first.iter().any(|point| Step::of(point).is_some()) { 0 } else { all.len() };
+        all.splice(place..place, knee);
+    }
+    all
+}
+
+/// The rate at the knee of a sweep, or of the first work that has one, and the response times there. Where the knee is, the means of
+/// the repetitions decide.
+fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
+    let of_place = |place: usize| measured.points.iter().filter_map(move |points| points.get(place).copied());
+    let places = measured.points.iter().map(Vec::len).min()?;
+    let first = &measured.points.first()?[..places];
+    let way = sweep::way(first);
+    let mean = |place: usize| -> Option<Step> {
+        let steps: Vec<Step> = of_place(place).filter_map(Step::of_any).collect();
+        // The mean that its figure has.
+        let rates = Series::new("iops", "1/s", steps.iter().map(|step| step.iops).collect());
+        Some(Step { iops: rates.figure()?.value, ..*steps.first()? }).filter(|step| step.iops > 0.0)
+    };
+    let steps: Vec<Step> = way.iter().map(|place| mean(*place)).collect::<Option<_>>()?;
+    let found = sweep::knee(&steps)?;
+    let place = way[steps.iter().position(|step| *step == found)?];
+    let cell = first[place].cell.as_ref()?;
+    let note =
+        if sweep::is_step(cell) { sweep::findings(&steps)? } else { sweep::coarse_findings(&steps, &cell.work())? };
+    let points: Vec<&Point> = of_place(place).collect();
+    let rates = points.iter().filter_map(|point| point.get(Metric::Iops)).collect();
+    let [half, most] = times(&points, "knee");
+    Some([Series { note: Some(note), ..Series::new("knee_iops", "1/s", rates) }, half, most])
+}
+
+/// The response times of a cell over the repetitions, as figures whose names begin with `key`.
+fn times(points: &[&Point], key: &str) -> [Series; 2] {
+    [(Metric::LatencyUsP50, "latency_p50", 50.0), (Metric::LatencyUsP99, "latency_p99", 99.0)].map(
+        |(metric, name, percent)| {
+            let ms = points.iter().filter_map(|point| Some(point.get(metric)? / US_OF_A_MS)).collect();
             let series = Series::new(format!("{key}_{name}"), "ms", ms);
             // Of a mean over some of the repetitions nobody would know what it is.
             let fewest = points.iter().filter_map(|point| point.count(Metric::Operations)).min().unwrap_or(0);
             let is_whole = series.values.len() == points.len();
             let absent = enough(fewest, percent).err().map(|few| few.to_string());
-            all.push(if is_whole { series } else { Series { values: Vec::new(), absent, ..series } });
-        }
-    }
-    all.extend(commits::series(&measured.points));
-    all
-}
-
-/// Of a sweep the rate at its knee and the response times there. Where the knee is, the means of the repetitions decide.
-fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
-    let of_place = |place: usize| measured.points.iter().filter_map(move |points| points.get(place).copied());
-    let places = measured.points.iter().map(Vec::len).min()?;
-    let mean = |place: usize| -> Option<Step> {
-        let steps: Vec<Step> = of_place(place).filter_map(Step::of).collect();
-        let iops = steps.iter().map(|step| step.iops).sum::<f64>() / steps.len().max(1) as f64;
-        Some(Step { iops, ..*steps.first()? })
-    };
-    let steps: Vec<Step> = (0..places).map(mean).collect::<Option<_>>()?;
-    let (found, note) = (sweep::knee(&steps)?, sweep::findings(&steps)?);
-    let place = steps.iter().position(|step| *step == found)?;
-    let values =
-        |metric: Metric, part: f64| of_place(place).filter_map(|point| Some(point.get(metric)? / part)).collect();
-    Some([
-        Series { note: Some(note), ..Series::new("knee_iops", "1/s", values(Metric::Iops, 1.0)) },
-        Series::new("knee_latency_p50", "ms", values(Metric::LatencyUsP50, US_OF_A_MS)),
-        Series::new("knee_latency_p99", "ms", values(Metric::LatencyUsP99, US_OF_A_MS)),
-    ])
+            if is_whole { series } else { Series { values: Vec::new(), absent, ..series } }
+        },
+    )
 }
 
 /// The beginning of the names of a cell's figures; of several that do the same, the second has a number, and so on.
@@ -122,5 +136,26 @@ mod tests {
         assert_eq!((made[2].metric.as_str(), made[2].values.as_slice()), ("knee_latency_p99", &[4.0, 4.0][..]));
         assert!(made[0].note.as_ref().unwrap().starts_with("at 1 x 4 "), "{made:?}");
         assert_eq!(made[3].metric, "sweep_random_read_8k_t1_q1_iops");
+    }
+
+    #[test]
+    fn of_other_suites_the_knee_follows_the_cells() {
+        let of = |threads: u32, depth: u32, iops: f64| {
+            let mut point = point(iops, Some(f64::from(depth) * 1000.0));
+            let cell = point.cell.as_mut().unwrap();
+            (cell.threads, cell.queue_depth) = (threads, depth);
+            point
+        };
+        let cells = |full: f64| vec![of(2, 32, full), of(1, 1, 100.0), of(1, 4, 390.0), of(2, 8, 990.0)];
+        let made = made(&[cells(1000.0), cells(1010.0)]);
+        assert_eq!(made[0].metric, "random_read_8k_t2_q32_iops", "the first cell is the headline");
+        let last: Vec<&str> = made[made.len() - 3..].iter().map(|series| series.metric.as_str()).collect();
+        assert_eq!(last, ["knee_iops", "knee_latency_p50", "knee_latency_p99"]);
+        let knee = &made[made.len() - 3];
+        assert_eq!(knee.values, [990.0, 990.0]);
+        assert!(
+            knee.note.as_ref().unwrap().starts_with("random read 8 KiB needs more than 4 and at most 16"),
+            "{knee:?}"
+        );
     }
 }

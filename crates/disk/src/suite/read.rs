@@ -31,6 +31,8 @@ struct SuiteText {
     shrinks: bool,
     #[serde(default)]
     verify: bool,
+    #[serde(default)]
+    left_out: Vec<String>,
     warm_up_times: Option<Spanned<u32>>,
     #[serde(default)]
     warm_up: Vec<Spanned<CellText>>,
@@ -134,6 +136,7 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
         file_bytes,
         shrinks: read.shrinks,
         verify: read.verify,
+        left_out: read.left_out,
         warm_up: (0..times).flat_map(|_| once.clone()).collect(),
         cells,
         text: text.to_owned(),

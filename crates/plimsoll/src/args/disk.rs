@@ -9,7 +9,8 @@ use super::MOST_REPETITIONS_OF_A_RUN;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll disk /var/tmp                                   a dozen kinds of reads and writes in about two minutes
+  plimsoll disk /var/tmp                                   a dozen kinds of reads and writes, and the knee, in about two minutes
+  plimsoll disk /var/tmp --html disk.html                  the same with charts
   plimsoll disk /data --suite database                     what a commit waits for beside reads and checkpoints
   plimsoll disk /data --suite log-write --json
   plimsoll disk /data --suite sqlio --factor 30 --size 8GiB
@@ -56,6 +57,9 @@ pub struct Disk {
     /// What to call the run. Other commands show it, and take it in place of a run id.
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
+    /// Write the report as a page to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print one JSON object to standard output.
     #[arg(long)]
     pub json: bool,
@@ -135,7 +139,7 @@ pub struct Bought {
     /// Where the provider keeps copies: lrs (locally) or grs (in another region).
     #[arg(long, value_name = "KIND", requires = "disks")]
     pub redundancy: Option<String>,
-    /// Percent of the limits that you expect. The answer says which classes are below.
+    /// Percent of the limits that you expect with enough operations under way. The answer says which classes are below; the exit code stays 0.
     #[arg(long, value_name = "PERCENT")]
     pub expect: Option<String>,
 }

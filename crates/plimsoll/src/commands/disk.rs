@@ -14,6 +14,7 @@ use plimsoll_disk::{Suite, engine, file, step, suite, volume};
 use plimsoll_engine::files;
 use plimsoll_measurement::{Subject, exit};
 
+use super::report::{page, try_path, write};
 use super::run::{self, execute_shown, present, this_machine};
 use crate::args::{Disk, DiskAction};
 use crate::failure::Failure;
@@ -30,6 +31,9 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         };
     };
     // Everything that can be wrong with the call is found before anything is touched.
+    if let Some(path) = &options.html {
+        try_path(path)?;
+    }
     let suite = find(if options.sweep { "sweep" } else { &options.suite }, printer)?;
     let definition = step::definition(&suite)?;
     let mut parameters = parameters(options, &definition)?;
@@ -81,6 +85,10 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     let _on_clock = enter(&clock, "run");
     let record = execute_shown(&plan, on, &clock, &store, &interrupt, printer);
     present(&record, options.json, printer)?;
+    // Last: a page that can't be written takes nothing of the run away.
+    if let Some(path) = &options.html {
+        write(path, &page(std::slice::from_ref(&record), &format!("{} on {target}", record.test)), printer)?;
+    }
     let failure = record.error.as_ref().or(record.left_behind.as_ref());
     Ok(signals::exit_code(&interrupt).unwrap_or_else(|| failure.map_or(exit::DONE, |failure| failure.exit_code)))
 }
@@ -140,9 +148,6 @@ fn find(name: &str, printer: &Printer) -> Result<Suite, Failure> {
     Ok(own)
 }
 
-/// Lines of a foreign file that are named one by one because they are not understood.
-const MOST_LEFT_OUT: usize = 20;
-
 /// A job file of fio or a script of SQLIO as a suite. What it asks for and a suite doesn't do is told.
 fn translated(name: &str, text: &str, printer: &Printer) -> Result<String, Failure> {
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
@@ -154,11 +159,9 @@ fn translated(name: &str, text: &str, printer: &Printer) -> Result<String, Failu
     let made = foreign::translate(name, text, &beside).map_err(|problem| {
         Failure::usage(problem).hint("docs/DISKS.md lists what is read of files of fio and SQLIO")
     })?;
-    for sentence in made.left_out.iter().take(MOST_LEFT_OUT) {
+    // Its runs have it as well: here it is said before the first operation.
+    for sentence in &made.left_out {
         printer.remark(sentence);
-    }
-    if let Some(more) = made.left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
-        printer.remark(&format!("{more} more lines are not understood"));
     }
     Ok(made.text)
 }
@@ -184,6 +187,10 @@ fn parameters(options: &Disk, definition: &Definition) -> Result<Parameters, Fai
         parameters
             .set_by_hand(&key, &value, &definition.steps)
             .map_err(|problem| Failure::usage(problem).hint("'plimsoll disk --help' says what each option takes"))?;
+        if key == "duration" && parameters.duration("duration").is_zero() {
+            return Err(Failure::usage(format!("--set duration={value}: in no time nothing is measured"))
+                .hint("leave it out, and each cell lasts as long as its suite says"));
+        }
     }
     Ok(parameters)
 }

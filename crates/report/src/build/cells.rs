@@ -1,12 +1,12 @@
 //! What a record says about a volume: a sentence about its first cell, a bar and a row for each.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use plimsoll_analysis::summary;
-use plimsoll_measurement::units::{MB, format_bytes};
-use plimsoll_measurement::{Ceiling, Cell, Figure, Metric, Point, RunRecord};
+use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{Basis, Cell, Figure, Metric, Point, RunRecord};
 
+use super::limits::Limits;
 use super::words;
 use crate::model::format::{capital, count, plain, quantity, value as shown};
 use crate::model::{Bar, BarChart, Bound, Cell as TableCell, Picture, Table, Value, number, text};
@@ -34,9 +34,12 @@ pub fn rows(record: &RunRecord) -> Vec<Row<'_>> {
     points.into_iter().filter_map(|(index, points)| row(record, index, figures.get(index as usize), points)).collect()
 }
 
-/// True for a rate of one cell; the knee of a sweep is one of them again.
+/// The rate at the knee, which is that of one of the cells again.
+const KNEE: &str = "knee_iops";
+
+/// True for a rate of one cell.
 fn is_of_cell(figure: &Figure) -> bool {
-    figure.metric.ends_with("_iops") && figure.metric != "knee_iops"
+    figure.metric.ends_with("_iops") && figure.metric != KNEE
 }
 
 /// A cell by its place, its figure and its points; `None` for points of something else.
@@ -68,46 +71,15 @@ fn cpu_us(record: &RunRecord, index: u32) -> Option<f64> {
     summary::mean(&phases.filter_map(|phase| phase.cpu_us_per_operation).collect::<Vec<f64>>())
 }
 
-/// What was bought: the ceilings of a volume.
-struct Limits<'a> {
-    iops: Option<&'a Ceiling>,
-    bytes_per_s: Option<f64>,
-    /// How much of them somebody expects, in percent.
-    expected: Option<f64>,
-}
-
-impl<'a> Limits<'a> {
-    fn of(record: &'a RunRecord) -> Self {
-        let lowest = |resource: &str| {
-            let of_it = record.ceilings.iter().filter(|ceiling| ceiling.resource == resource);
-            of_it.min_by(|one, other| one.value.total_cmp(&other.value))
-        };
-        Self {
-            iops: lowest("data_iops"),
-            bytes_per_s: lowest("data_bandwidth").map(|ceiling| ceiling.value * MB as f64),
-            expected: record
-                .parameters
-                .get("expect")
-                .and_then(serde_json::Value::as_f64)
-                .filter(|percent| *percent > 0.0),
-        }
-    }
-}
-
 impl Row<'_> {
-    /// How much of what was bought it delivered, in percent: of the limit that it came nearer to.
-    fn percent_of(&self, limits: &Limits<'_>) -> Option<f64> {
-        let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
-        let writes = f64::from(self.cell.writes_per_sync);
-        let counted = self.iops.value * writes * self.pieces(limits) as f64;
-        let iops = of(Some(counted), limits.iops.map(|ceiling| ceiling.value));
-        let bytes = of(self.bytes_per_s(), limits.bytes_per_s);
-        iops.into_iter().chain(bytes).reduce(f64::max)
+    /// How much of what was bought it delivered, in percent.
+    pub(super) fn percent_of(&self, limits: &Limits<'_>) -> Option<f64> {
+        limits.percent_of(self.cell, self.iops.value, self.bytes_per_s())
     }
 
-    /// How many I/Os of the disks one of it is.
-    fn pieces(&self, limits: &Limits<'_>) -> u64 {
-        limits.iops.map_or(1, |ceiling| ceiling.ios(self.cell.block_bytes))
+    /// Operations under way.
+    pub(super) fn under_way(&self) -> u64 {
+        u64::from(self.cell.threads) * u64::from(self.cell.queue_depth)
     }
 
     /// What it is called where several stand together: by its class and block, where the suite has classes.
@@ -158,7 +130,7 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     record.result.as_ref().is_none_or(is_of_cell).then_some(())?;
     let rows = rows(record);
     let first = rows.first()?;
-    let under_way = u64::from(first.cell.threads) * u64::from(first.cell.queue_depth);
+    let under_way = first.under_way();
     let at_a_time = if under_way == 1 { "one at a time".to_owned() } else { format!("{under_way} under way") };
     let work = capital(&plain(&first.cell.work()));
     let interval = interval((first.iops.low, first.iops.high), "", record.result.as_ref());
@@ -170,86 +142,19 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     Some(format!("{work}, {at_a_time}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
 }
 
+/// How much has to be under way for as good as the highest rate, where cells of a suite tell it; of a sweep it is the headline.
+pub fn knee(record: &RunRecord) -> Option<String> {
+    let is_headline = record.result.as_ref().is_some_and(|figure| figure.metric == KNEE);
+    let figure = record.results.iter().find(|figure| figure.metric == KNEE).filter(|_| !is_headline)?;
+    let finer = if record.basis == Basis::Measured { "; --sweep finds it more finely" } else { "" };
+    Some(format!("{}{finer}.", capital(&plain(figure.note.as_ref()?))))
+}
+
 /// The spread behind a value, in parentheses.
 pub(super) fn interval(ends: (Option<f64>, Option<f64>), unit: &str, figure: Option<&Figure>) -> String {
     let (Some(low), Some(high)) = ends else { return " (without an interval)".to_owned() };
     let [low, high] = [low, high].map(|end| quantity(end, unit).trim_end().to_owned());
     format!(" ({} {low} to {high})", words::interval_of(figure))
-}
-
-/// What was bought and how much of it came, by class, with what is below what somebody expects; `None` without limits.
-pub fn bought(record: &RunRecord) -> Option<String> {
-    let limits = Limits::of(record);
-    let rows = rows(record);
-    // A database has limits as well, and no cells.
-    rows.first()?;
-    let mut classes: Vec<(String, f64, f64)> = Vec::new();
-    for row in &rows {
-        let percent = row.percent_of(&limits)?;
-        let name = row.class().unwrap_or_else(|| row.cell.work());
-        match classes.iter_mut().find(|(known, ..)| *known == name) {
-            Some((_, low, high)) => (*low, *high) = (low.min(percent), high.max(percent)),
-            None => classes.push((name, percent, percent)),
-        }
-    }
-    let range = |(name, low, high): &(String, f64, f64)| {
-        let [low, high] = [low, high].map(|percent| told(*percent, limits.expected));
-        if low == high { format!("{name} {low} %") } else { format!("{name} {low} to {high} %") }
-    };
-    let all: Vec<String> = classes.iter().map(range).collect();
-    let bandwidth = limits.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"));
-    let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops.value))), bandwidth];
-    let limit: Vec<String> = limit.into_iter().flatten().collect();
-    let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), all.join(", "));
-    if classes.iter().any(|(_, _, high)| *high > BURST_PERCENT) {
-        sentence.push_str(
-            " What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here.",
-        );
-    }
-    if let Some(ceiling) = limits.iops.filter(|_| rows.iter().any(|row| row.pieces(&limits) > 1)) {
-        let cut = ceiling.stripe.map(|stripe| (stripe.unit_bytes, "fall on several disks, and count on each"));
-        let counted = ceiling.io_bytes.map(|bytes| (bytes, "count as several"));
-        for (bytes, words) in
-            cut.into_iter().chain(counted).filter(|(bytes, _)| rows.iter().any(|row| row.cell.block_bytes > *bytes))
-        {
-            let _ = write!(sentence, " I/Os of more than {} {words}.", format_bytes(bytes));
-        }
-    }
-    if let Some(expected) = limits.expected {
-        let below: Vec<&str> =
-            classes.iter().filter(|(_, low, _)| *low < expected).map(|(name, ..)| name.as_str()).collect();
-        let judged = if below.is_empty() {
-            format!(" All are at {expected} % or above, as expected.")
-        } else {
-            format!(" Below the expected {expected} %: {}.", below.join(", "))
-        };
-        sentence.push_str(&judged);
-    }
-    Some(sentence)
-}
-
-/// Above this share of a limit that can be had for ever it is no rounding.
-const BURST_PERCENT: f64 = 105.0;
-
-/// Where these limits come from, a sentence each.
-pub fn limits(record: &RunRecord) -> Vec<String> {
-    let known = record.ceilings.iter().filter(|ceiling| ceiling.resource.starts_with("data_"));
-    let sentence = |ceiling: &Ceiling| {
-        let date = ceiling.date.as_ref().map(|date| format!(", as of {date}")).unwrap_or_default();
-        let is_rate = ceiling.unit == "1/s";
-        let value = if is_rate { format!("{} IOPS", count_of(ceiling.value)) } else { quantity(ceiling.value, "MB/s") };
-        format!("Limit of {value}: {}{date}.", plain(&ceiling.source))
-    };
-    if rows(record).is_empty() { Vec::new() } else { known.map(sentence).collect() }
-}
-
-/// A percentage in whole numbers; in tenths, and none too high, where it is below what is expected and would be rounded up to that.
-fn told(percent: f64, expected: Option<f64>) -> String {
-    if expected.is_some_and(|expected| percent < expected && percent.round() >= expected) {
-        format!("{:.1}", (10.0 * percent).floor() / 10.0)
-    } else {
-        format!("{percent:.0}")
-    }
 }
 
 pub(super) fn count_of(value: f64) -> String {
@@ -301,12 +206,12 @@ pub fn table(record: &RunRecord) -> Option<Table> {
 }
 
 #[cfg(test)]
-mod tests {
-    use plimsoll_measurement::{Access, Client, ClientPhase, Offsets, Operation, Repetition, Stripe, SyncMode};
+pub(super) mod tests {
+    use plimsoll_measurement::{Access, Client, ClientPhase, Offsets, Operation, Repetition, SyncMode};
 
     use super::*;
 
-    fn cell(label: &str, threads: u32) -> Cell {
+    pub fn cell(label: &str, threads: u32) -> Cell {
         Cell {
             label: label.to_owned(),
             operation: Operation::Read.into(),
@@ -322,7 +227,7 @@ mod tests {
         }
     }
 
-    fn record(repetitions: u32) -> RunRecord {
+    pub fn record(repetitions: u32) -> RunRecord {
         let point = |index: u32, repetition: u32| {
             let iops = f64::from(10_000 * (index + 1) + 100 * repetition);
             Point { index, cell: Some(cell("OR", index + 1)), ..Point::default() }
@@ -346,17 +251,6 @@ mod tests {
     }
 
     #[test]
-    fn a_database_has_limits_and_nothing_that_was_bought() {
-        let ceiling = Ceiling { resource: "data_iops".to_owned(), value: 320.0, ..Default::default() };
-        let mut record = record(2);
-        record.ceilings = vec![ceiling];
-        assert!(bought(&record).is_some_and(|told| told.starts_with("Of the 320 IOPS")));
-        assert_eq!(limits(&record).len(), 1);
-        record.repetitions.iter_mut().flat_map(|one| &mut one.points).for_each(|point| point.cell = None);
-        assert_eq!((bought(&record), limits(&record)), (None, Vec::new()));
-    }
-
-    #[test]
     fn a_row_has_one_kind_of_mean() {
         let mut record = record(2);
         let figure = |metric: &str, value: f64| Figure {
@@ -377,12 +271,6 @@ mod tests {
         let first = &rows(&record)[0];
         assert_eq!((first.bytes_per_s(), first.ms(Metric::LatencyUsP50)), (Some(5_000.0 * 8192.0), Some(0.7)));
         assert_eq!(first.ms(Metric::LatencyUsP99), Some(1.9), "that is no figure of this run");
-    }
-
-    #[test]
-    fn a_percentage_below_what_is_expected_is_not_rounded_up_to_it() {
-        let all = [(97.5, Some(98.0)), (97.99, Some(98.0)), (98.2, Some(98.0)), (97.5, None)].map(|(a, b)| told(a, b));
-        assert_eq!(all, ["97.5", "97.9", "98", "98"]);
     }
 
     #[test]
@@ -413,34 +301,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_counts_as_several_and_more_than_all_is_a_burst() {
-        let ceiling = |resource: &str, value: f64, io_bytes: Option<u64>| Ceiling {
-            resource: resource.to_owned(),
-            value,
-            io_bytes,
-            ..Default::default()
+    fn the_knee_of_a_suite_is_a_sentence_of_its_own() {
+        let figure = |metric: &str, note: &str| Figure {
+            metric: metric.to_owned(),
+            value: 19_000.0,
+            unit: "1/s".to_owned(),
+            low: None,
+            high: None,
+            confidence: 95.0,
+            values: vec![19_000.0],
+            repetitions: 1,
+            point_cv_percent: None,
+            note: Some(note.to_owned()),
+            expected: None,
         };
         let mut record = record(1);
-        // 10,000 and 20,000 I/Os of 8 KiB a second.
-        record.ceilings = vec![ceiling("data_iops", 40_000.0, None), ceiling("data_bandwidth", 1e6, None)];
-        let said = |record: &RunRecord| bought(record).unwrap();
-        assert_eq!(said(&record), "Of the 40,000 IOPS or 1,000,000 MB/s that were bought: OR 25 to 50 %.");
-        record.ceilings[0].stripe = Some(Stripe { columns: 2, unit_bytes: 4096 });
-        let over_two = " I/Os of more than 4.00 KB fall on several disks, and count on each.";
-        assert!(said(&record).ends_with(&format!("OR 50 to 100 %.{over_two}")), "{}", said(&record));
-        record.ceilings[0].stripe = None;
-        record.ceilings[0].io_bytes = Some(4096);
-        assert!(
-            said(&record).ends_with("OR 50 to 100 %. I/Os of more than 4.00 KB count as several."),
-            "{}",
-            said(&record)
-        );
-        record.ceilings[0].value = 20_000.0;
-        assert!(
-            said(&record).contains("OR 100 to 200 %. What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here."),
-            "{}",
-            said(&record)
-        );
+        assert_eq!(knee(&record), None);
+        let knees = figure("knee_iops", "random read 8 KiB needs at most 16 under way");
+        record.results = vec![figure("or_iops", ""), knees.clone()];
+        record.result = record.results.first().cloned();
+        let expected = "Random read 8 KiB needs at most 16 under way; --sweep finds it more finely.";
+        assert_eq!(knee(&record).as_deref(), Some(expected));
+        assert_eq!(rows(&record).len(), 2, "it is no cell");
+        record.result = Some(knees);
+        assert_eq!(knee(&record), None, "of a sweep the headline says it");
     }
 
     #[test]

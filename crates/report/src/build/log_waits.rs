@@ -1,7 +1,7 @@
 //! What a commit waits for on a disk: the log by itself, and beside other work.
 
 use plimsoll_measurement::cell::{COMMITS, COMMITS_TIME};
-use plimsoll_measurement::{Metric, RunRecord};
+use plimsoll_measurement::{Figure, Metric, RunRecord};
 
 use super::cells::{Row, count_of, interval, rows};
 use crate::model::format::{plain, quantity};
@@ -15,21 +15,31 @@ const MOST_APART: f64 = 10.0;
 /// How long many commits wait for the log here, and what is known of other disks; `None` where no log was written.
 pub fn commits(record: &RunRecord) -> Option<String> {
     let figure = record.results.iter().find(|figure| figure.metric == COMMITS_TIME)?;
-    // Few repetitions that lie apart have an interval that says nothing.
-    let is_wide = figure.low.zip(figure.high).is_none_or(|(low, high)| high > MOST_APART * low);
-    let ends = if is_wide { (None, None) } else { (figure.low, figure.high) };
-    let interval = interval(ends, "s", Some(figure));
+    // Few repetitions that lie apart have an interval that says nothing: what each came to says more.
+    let is_narrow = |(low, high): &(f64, f64)| high <= &(MOST_APART * low);
+    let told = figure.low.zip(figure.high).filter(is_narrow);
+    let (low, high) = told.unwrap_or_else(|| spread(figure));
+    let interval = match told {
+        None if figure.values.len() > 1 => {
+            format!(" ({} to {} in the repetitions)", quantity(low, "s"), quantity(high, "s"))
+        }
+        told => interval(told.unzip(), "s", Some(figure)),
+    };
     let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
     let commits = count_of(f64::from(COMMITS));
     // At best a database adds nothing.
-    let wait_s = |end: Option<f64>| end.unwrap_or(figure.value) / f64::from(COMMITS);
-    let most = count_of(1.0 / wait_s(ends.0));
-    let least = count_of(1.0 / (wait_s(ends.1) + WORK_S));
+    let most = count_of(f64::from(COMMITS) / low);
+    let least = count_of(1.0 / (high / f64::from(COMMITS) + WORK_S));
     Some(format!(
         "{commits} commits of one session wait {}{interval} for the log on this disk{note}. With the work of a \
          database itself, at most 60 us a commit, that is {least} to {most} commits a second.",
         quantity(figure.value, "s")
     ))
+}
+
+/// The least and the most of the repetitions.
+fn spread(figure: &Figure) -> (f64, f64) {
+    figure.values.iter().fold((figure.value, figure.value), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
 /// What a durable write takes by itself and at most beside other work; `None` where nothing ran beside one.
@@ -53,7 +63,7 @@ pub fn beside(record: &RunRecord) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::{Access, Cell, Figure, Offsets, Operation, Point, Repetition, SyncMode};
+    use plimsoll_measurement::{Access, Cell, Offsets, Operation, Point, Repetition, SyncMode};
 
     use super::*;
 
@@ -137,11 +147,19 @@ mod tests {
             values: vec![5.0, 26.0],
             expected: None,
         };
-        let said = commits(&RunRecord { results: vec![figure], ..RunRecord::default() }).unwrap();
+        let said =
+            |figure: &Figure| commits(&RunRecord { results: vec![figure.clone()], ..RunRecord::default() }).unwrap();
+        let wide = said(&figure);
         assert!(
-            said.contains("wait 11.6 s (without an interval)")
-                && said.ends_with("that is 3,425 to 4,310 commits a second."),
-            "{said}"
+            wide.contains("wait 11.6 s (5.00 s to 26.0 s in the repetitions)")
+                && wide.ends_with("that is 1,724 to 10,000 commits a second."),
+            "{wide}"
+        );
+        let one = said(&Figure { low: None, high: None, values: vec![11.6], repetitions: 1, ..figure });
+        assert!(
+            one.contains("wait 11.6 s (without an interval)")
+                && one.ends_with("that is 3,425 to 4,310 commits a second."),
+            "{one}"
         );
     }
 }

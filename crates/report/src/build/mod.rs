@@ -3,6 +3,7 @@
 pub mod accuracy;
 mod advised;
 pub mod against;
+mod bought;
 mod brings;
 mod campaign;
 mod cells;
@@ -20,6 +21,7 @@ pub mod history;
 mod kinds;
 pub mod layouts;
 mod levels;
+mod limits;
 mod list;
 mod log_next;
 mod log_waits;

@@ -5,8 +5,8 @@ use plimsoll_measurement::{Basis, RunRecord, Subject};
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
-    cells, cpu, evidence, facts, log_waits, moved, plots, plots_more, plots_phases, plots_requests, plots_samples,
-    requests, words,
+    bought, cells, cpu, evidence, facts, log_waits, moved, plots, plots_more, plots_phases, plots_requests,
+    plots_samples, requests, words,
 };
 use crate::model::format::{marked_basis, moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
@@ -66,6 +66,7 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         Some(figure) => {
             let sentence = cells::headline(record).unwrap_or_else(|| words::headline(record, figure));
             part.say(Tone::Headline, sentence);
+            part.say(Tone::Plain, cells::knee(record));
             if record.subject == Subject::Volume {
                 for sentence in steadiness::bursts(steady) {
                     part.say(Tone::Plain, sentence);
@@ -74,8 +75,8 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
             part.say(Tone::Plain, requests::searched(record));
             part.say(Tone::Plain, log_waits::beside(record));
             part.say(Tone::Plain, log_waits::commits(record));
-            part.say(Tone::Plain, cells::bought(record));
-            for limit in cells::limits(record) {
+            part.say(Tone::Plain, bought::bought(record));
+            for limit in bought::limits(record) {
                 part.say(Tone::Evidence, limit);
             }
             part.say(Tone::Plain, figure.note.clone().map(|note| format!("{}.", note.trim_end_matches('.'))));

@@ -13,11 +13,24 @@ pub struct Translated {
     pub left_out: Vec<String>,
 }
 
+/// So many sentences are told one by one.
+const MOST_LEFT_OUT: usize = 20;
+
 impl Translated {
-    /// Of each sentence the first.
-    pub(super) fn of(text: String, left_out: Vec<String>) -> Self {
+    /// Of each sentence the first. The suite has them as well, so that they stand in the records of its runs.
+    pub(super) fn of(text: &str, left_out: Vec<String>) -> Self {
         let mut seen = HashSet::new();
-        Self { text, left_out: left_out.into_iter().filter(|sentence| seen.insert(sentence.clone())).collect() }
+        let plain = |sentence: String| sentence.replace(char::is_control, " ");
+        let mut left_out: Vec<String> =
+            left_out.into_iter().map(plain).filter(|sentence| seen.insert(sentence.clone())).collect();
+        if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
+            left_out.truncate(MOST_LEFT_OUT);
+            left_out.push(format!("{more} more lines are not understood"));
+        }
+        // A list of texts is written in TOML as it is in JSON.
+        let list = serde_json::Value::from(left_out.clone());
+        let text = if left_out.is_empty() { text.to_owned() } else { format!("left_out = {list}\n{text}") };
+        Self { text, left_out }
     }
 }
 

@@ -7,7 +7,7 @@ use plimsoll_engine::target::mask_name;
 
 use super::super::read::MOST_CELLS;
 use super::cells::{CellText, Translated, suite};
-use crate::import::fio_size;
+use crate::import::{fio_block_bytes, fio_size};
 
 /// Keys that change nothing of what is measured here, or that are always so.
 const WITHOUT_EFFECT: &[&str] = &[
@@ -49,8 +49,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "eta_newline",
 ];
 
-/// Fio's block size where none is given.
-const BLOCK_BYTES: u64 = 4096;
 /// How long a job lasts here that says no time.
 const SECONDS: u64 = 60;
 
@@ -77,7 +75,7 @@ pub(super) fn translate(stem: &str, text: &str) -> Result<Translated, Problem> {
     if together {
         left_out.push("jobs without 'stonewall' run one after another here, and together in fio".to_owned());
     }
-    Ok(Translated::of(suite(stem, &format!("{stem}, a job file of fio"), "fio", largest, &cells), left_out))
+    Ok(Translated::of(&suite(stem, &format!("{stem}, a job file of fio"), "fio", largest, &cells), left_out))
 }
 
 type Job = (String, Options, usize);
@@ -197,6 +195,9 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
     let rate = rate.transpose()?;
     // With rates of their own, these decide how many are reads.
     let read_percent = rate.map_or(read_percent, |[reads, writes]| (100 * reads / (reads + writes).max(1)) as u32);
+    let block = get(&["bs", "blocksize"]);
+    let block_bytes = fio_block_bytes(block.map(|(value, _)| value), read_percent)
+        .map_err(|problem| (block.map_or(line, |(_, line)| line), problem))?;
     let cell = CellText {
         label: name.to_owned(),
         read_percent,
@@ -204,7 +205,7 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         // Copies of a job have a file each, unless they are given one.
         own_offsets: own_files,
         sync: sync.filter(|_| read_percent < 100),
-        block_bytes: sized(&["bs", "blocksize"])?.unwrap_or(BLOCK_BYTES),
+        block_bytes,
         threads,
         queue_depth: whole(&["iodepth"])?.unwrap_or(1).clamp(1, 1 << 20) as u32,
         duration: seconds.unwrap_or(Duration::from_secs(SECONDS)),

@@ -47,7 +47,7 @@ pub(super) fn translate(
         ));
     }
     label(&mut cells);
-    Ok(Translated::of(suite(stem, &format!("{stem}, a script of SQLIO"), "SQLIO", file_mb << 20, &cells), left_out))
+    Ok(Translated::of(&suite(stem, &format!("{stem}, a script of SQLIO"), "SQLIO", file_mb << 20, &cells), left_out))
 }
 
 /// The words behind `sqlio` of a line that calls it and is not switched off.

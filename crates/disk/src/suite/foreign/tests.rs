@@ -41,6 +41,29 @@ fn a_job_file_of_fio_is_a_suite() {
 }
 
 #[test]
+fn a_job_has_the_size_of_its_reads_or_writes() {
+    let text = |keys: &str| format!("[a]\nsize=1m\nruntime=1\n{keys}\n");
+    let block = |keys: &str| read("a.fio", &text(keys), &nothing).0.cells[0].cell.block_bytes;
+    assert_eq!((block("rw=write\nbs=4k,64k"), block("rw=read\nbs=4k,64k")), (64 << 10, 4 << 10));
+    assert_eq!(
+        (block("rw=write\nbs=,16k,"), block("rw=read\nbs=,16k"), block("rw=write\nbs=8k,")),
+        (16384, 4096, 4096)
+    );
+    assert_eq!((block("rw=randrw\nbs=8k,8k,1m"), block("rw=rw\nbs=8k")), (8192, 8192));
+    let error = translate("a.fio", &text("rw=randrw\nbs=4k,64k"), &nothing).unwrap_err();
+    assert!(error.starts_with("a.fio:5: bs = 4k,64k: reads and writes of one job have one size here"), "{error}");
+    assert!(translate("a.fio", &text("rw=read\nbs=4k,big"), &nothing).unwrap_err().starts_with("a.fio:5: bs = 4k,big"));
+}
+
+#[test]
+fn what_is_left_out_of_a_file_stands_in_its_suite() {
+    let text = "[a]\nsize=1m\nruntime=1\ndirect=1\nrw=read\nthinktime=1000\nodd\"key\\\t=1\n";
+    let (suite, left_out) = read("a.fio", text, &nothing);
+    assert!(left_out.iter().any(|line| line == "line 6: thinktime is not understood"), "{left_out:?}");
+    assert_eq!((suite.left_out, left_out.len()), (left_out.clone(), 2));
+}
+
+#[test]
 fn rates_and_times_of_fio_are_kept() {
     let cell = |more: &str| {
         let text = format!("[a]\nsize=1m\nrw=randrw\nnumjobs=2\n{more}\n");

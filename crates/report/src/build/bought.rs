@@ -1,0 +1,220 @@
+//! What was bought of a volume, and how much of it came.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use plimsoll_measurement::units::{MB, format_bytes};
+use plimsoll_measurement::{Ceiling, Cell, RunRecord};
+
+use super::cells::{Row, count_of, rows};
+use super::limits::Limits;
+use crate::model::format::{plain, quantity};
+
+/// What was done in cells of one class, with one or several numbers under way.
+struct Work {
+    class: String,
+    /// How much of what was bought it delivered with that number under way which brought most.
+    percent: f64,
+    is_one_at_a_time: bool,
+}
+
+impl Work {
+    /// The works of these cells; `None` where there are no limits.
+    fn of(rows: &[Row<'_>], limits: &Limits<'_>) -> Option<Vec<Self>> {
+        let mut works: Vec<(Cell, BTreeMap<u64, f64>)> = Vec::new();
+        for row in rows {
+            let percent = row.percent_of(limits)?;
+            let work = Cell { threads: 1, queue_depth: 1, ..row.cell.clone() };
+            let at = works.iter().position(|(known, _)| *known == work).unwrap_or_else(|| {
+                works.push((work, BTreeMap::new()));
+                works.len() - 1
+            });
+            // The same cell again may show a burst that has ended.
+            let known = works[at].1.entry(row.under_way()).or_insert(percent);
+            *known = known.min(percent);
+        }
+        let of = |(cell, percents): (Cell, BTreeMap<u64, f64>)| Self {
+            class: plain(&cell.label),
+            percent: percents.values().copied().fold(0.0, f64::max),
+            is_one_at_a_time: percents.keys().all(|number| *number == 1),
+        };
+        Some(works.into_iter().map(of).collect())
+    }
+}
+
+/// Each class with the least and the most that its works delivered.
+fn classes<'a>(works: &[&'a Work]) -> Vec<(&'a str, f64, f64)> {
+    let mut classes: Vec<(&str, f64, f64)> = Vec::new();
+    for Work { class, percent, .. } in works {
+        match classes.iter_mut().find(|(known, ..)| known == class) {
+            Some((_, low, high)) => (*low, *high) = (low.min(*percent), high.max(*percent)),
+            None => classes.push((class, *percent, *percent)),
+        }
+    }
+    classes
+}
+
+/// What was bought and how much of it came, by class, with what is below what somebody expects; `None` without limits.
+pub fn bought(record: &RunRecord) -> Option<String> {
+    let limits = Limits::of(record);
+    let rows = rows(record);
+    // A database has limits as well, and no cells.
+    rows.first()?;
+    let works = Work::of(&rows, &limits)?;
+    let (alone, judged): (Vec<&Work>, Vec<&Work>) = works.iter().partition(|work| work.is_one_at_a_time);
+    let (alone, judged) = (classes(&alone), classes(&judged));
+    let range = |(name, low, high): &(&str, f64, f64)| {
+        let [low, high] = [low, high].map(|percent| told(*percent, limits.expected));
+        if low == high { format!("{name} {low} %") } else { format!("{name} {low} to {high} %") }
+    };
+    let list = |classes: &[(&str, f64, f64)]| classes.iter().map(range).collect::<Vec<String>>().join(", ");
+    let bandwidth = limits.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"));
+    let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops.value))), bandwidth];
+    let limit: Vec<String> = limit.into_iter().flatten().collect();
+    let parts = [
+        (!judged.is_empty()).then(|| list(&judged)),
+        // Nobody fills a disk so, whatever disk it is.
+        (!alone.is_empty()).then(|| format!("measured only one at a time, which fills no disk: {}", list(&alone))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), parts.join("; "));
+    if works.iter().any(|work| work.percent > BURST_PERCENT) {
+        sentence.push_str(
+            " What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here.",
+        );
+    }
+    if let Some(ceiling) = limits.iops.filter(|_| rows.iter().any(|row| limits.pieces(row.cell) > 1)) {
+        let cut = ceiling.stripe.map(|stripe| (stripe.unit_bytes, "fall on several disks, and count on each"));
+        let counted = ceiling.io_bytes.map(|bytes| (bytes, "count as several"));
+        for (bytes, words) in
+            cut.into_iter().chain(counted).filter(|(bytes, _)| rows.iter().any(|row| row.cell.block_bytes > *bytes))
+        {
+            let _ = write!(sentence, " I/Os of more than {} {words}.", format_bytes(bytes));
+        }
+    }
+    if let Some(expected) = limits.expected {
+        let below: Vec<&str> = judged.iter().filter(|(_, low, _)| *low < expected).map(|(name, ..)| *name).collect();
+        let all = if alone.is_empty() { "All" } else { "All with more under way" };
+        let judged = match (judged.as_slice(), below.as_slice()) {
+            ([], _) => format!(
+                " Nothing was measured with more under way, so nothing is held against the expected {expected} %."
+            ),
+            (_, []) => format!(" {all} are at {expected} % or above, as expected."),
+            _ => format!(" Below the expected {expected} %: {}.", below.join(", ")),
+        };
+        sentence.push_str(&judged);
+    }
+    Some(sentence)
+}
+
+/// Above this share of a limit that can be had for ever it is no rounding.
+const BURST_PERCENT: f64 = 105.0;
+
+/// Where these limits come from, a sentence each.
+pub fn limits(record: &RunRecord) -> Vec<String> {
+    let known = record.ceilings.iter().filter(|ceiling| ceiling.resource.starts_with("data_"));
+    let sentence = |ceiling: &Ceiling| {
+        let date = ceiling.date.as_ref().map(|date| format!(", as of {date}")).unwrap_or_default();
+        let is_rate = ceiling.unit == "1/s";
+        let value = if is_rate { format!("{} IOPS", count_of(ceiling.value)) } else { quantity(ceiling.value, "MB/s") };
+        format!("Limit of {value}: {}{date}.", plain(&ceiling.source))
+    };
+    if rows(record).is_empty() { Vec::new() } else { known.map(sentence).collect() }
+}
+
+/// A percentage in whole numbers; in tenths, and none too high, where it is below what is expected and would be rounded up to that.
+fn told(percent: f64, expected: Option<f64>) -> String {
+    if expected.is_some_and(|expected| percent < expected && percent.round() >= expected) {
+        format!("{:.1}", (10.0 * percent).floor() / 10.0)
+    } else {
+        format!("{percent:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Metric, Operation, Point, Repetition, Stripe, SyncMode};
+
+    use super::super::cells::tests::{cell, record};
+    use super::*;
+
+    #[test]
+    fn a_database_has_limits_and_nothing_that_was_bought() {
+        let ceiling = Ceiling { resource: "data_iops".to_owned(), value: 320.0, ..Default::default() };
+        let mut record = record(2);
+        record.ceilings = vec![ceiling];
+        assert!(bought(&record).is_some_and(|told| told.starts_with("Of the 320 IOPS")));
+        assert_eq!(limits(&record).len(), 1);
+        record.repetitions.iter_mut().flat_map(|one| &mut one.points).for_each(|point| point.cell = None);
+        assert_eq!((bought(&record), limits(&record)), (None, Vec::new()));
+    }
+
+    #[test]
+    fn a_percentage_below_what_is_expected_is_not_rounded_up_to_it() {
+        let all = [(97.5, Some(98.0)), (97.99, Some(98.0)), (98.2, Some(98.0)), (97.5, None)].map(|(a, b)| told(a, b));
+        assert_eq!(all, ["97.5", "97.9", "98", "98"]);
+    }
+
+    #[test]
+    fn what_is_cut_counts_as_several_and_more_than_all_is_a_burst() {
+        let ceiling = |resource: &str, value: f64, io_bytes: Option<u64>| Ceiling {
+            resource: resource.to_owned(),
+            value,
+            io_bytes,
+            ..Default::default()
+        };
+        let mut record = record(1);
+        // 10,000 and 20,000 I/Os of 8 KiB a second.
+        record.ceilings = vec![ceiling("data_iops", 40_000.0, None), ceiling("data_bandwidth", 1e6, None)];
+        let said = |record: &RunRecord| bought(record).unwrap();
+        // Of both numbers under way the higher rate is what the disk delivers.
+        assert_eq!(said(&record), "Of the 40,000 IOPS or 1,000,000 MB/s that were bought: OR 50 %.");
+        record.ceilings[0].stripe = Some(Stripe { columns: 2, unit_bytes: 4096 });
+        let over_two = " I/Os of more than 4.00 KB fall on several disks, and count on each.";
+        assert!(said(&record).ends_with(&format!("OR 100 %.{over_two}")), "{}", said(&record));
+        record.ceilings[0].stripe = None;
+        record.ceilings[0].io_bytes = Some(4096);
+        assert!(said(&record).ends_with("OR 100 %. I/Os of more than 4.00 KB count as several."), "{}", said(&record));
+        record.ceilings[0].value = 20_000.0;
+        assert!(
+            said(&record).contains("OR 200 %. What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here."),
+            "{}",
+            said(&record)
+        );
+    }
+
+    #[test]
+    fn a_disk_is_held_to_what_it_delivers_with_enough_under_way() {
+        let log =
+            Cell { operation: Operation::Write.into(), sync: SyncMode::ODsync.into(), queue_depth: 1, ..cell("", 1) };
+        let log = Cell { label: log.work(), ..log };
+        let read = |threads: u32, queue_depth: u32| {
+            let read = Cell { queue_depth, ..cell("", threads) };
+            Cell { label: read.work(), ..read }
+        };
+        let run = |cells: &[(Cell, f64)]| {
+            let point = |(index, (cell, iops)): (u32, &(Cell, f64))| {
+                Point { index, cell: Some(cell.clone()), ..Point::default() }.with(Metric::Iops, *iops)
+            };
+            let points = (0..).zip(cells).map(point).collect();
+            let ceiling = Ceiling { resource: "data_iops".to_owned(), value: 5_000.0, ..Default::default() };
+            let mut record = RunRecord { ceilings: vec![ceiling], ..RunRecord::default() };
+            record.repetitions = vec![Repetition { points, ..Repetition::default() }];
+            record.parameters.insert("expect".to_owned(), 75.into());
+            bought(&record).unwrap()
+        };
+        let (one, full) = ((read(1, 1), 100.0), (read(2, 32), 5_000.0));
+        assert_eq!(
+            run(&[full.clone(), one.clone(), (log.clone(), 200.0)]),
+            "Of the 5,000 IOPS that were bought: random read 8 KiB 100 %; measured only one at a time, which fills no disk: random write 8 KiB \
+             o_dsync 4 %. All with more under way are at 75 % or above, as expected."
+        );
+        let below = run(&[(read(2, 32), 3_000.0), one.clone()]);
+        assert!(below.ends_with("random read 8 KiB 60 %. Below the expected 75 %: random read 8 KiB."), "{below}");
+        // The same again, once its burst is over.
+        let again = run(&[full.clone(), (read(2, 32), 1_000.0)]);
+        assert!(again.ends_with("Below the expected 75 %: random read 8 KiB."), "{again}");
+        let alone = run(&[(log, 200.0)]);
+        assert!(alone.contains("so nothing is held against the expected 75 %"), "{alone}");
+    }
+}
