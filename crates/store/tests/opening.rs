@@ -95,7 +95,7 @@ fn a_store_that_is_moved_keeps_nothing_unsaid() {
 }
 
 #[test]
-#[ignore = "the other process of the test below"]
+#[ignore = "the process beside the test below"]
 fn looking() {
     let other = Connection::open(std::env::var_os("LOOKED_AT").unwrap()).unwrap();
     let count: i64 = other.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
