@@ -43,7 +43,7 @@ fn a_log_of_sqlio_is_shown_in_percent_of_what_was_bought() {
     assert_eq!(said.code, 0, "{said:#?}");
     let answer = "Of the 8,000 IOPS or 960 MB/s that were bought: OW 95 %, OR 77 %, SW 70 %, LR 50 %, LW 68 %.";
     let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains(answer) && text.contains("Below the expected 75 %: SW, LR, LW."), "{text}");
+    assert!(text.contains(answer) && text.contains("Below the expected 75 %: SW ("), "{text}");
     let json = scene.say(&["disk", "import", "a.log", "--json"]).json();
     let record = &json[0];
     assert_eq!(

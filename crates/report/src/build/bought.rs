@@ -15,7 +15,8 @@ struct Work {
     class: String,
     /// How much of what was bought it delivered with that number under way which brought most.
     percent: f64,
-    is_one_at_a_time: bool,
+    /// The most that it had under way.
+    under_way: u64,
 }
 
 impl Work {
@@ -36,7 +37,7 @@ impl Work {
         let of = |(cell, percents): (Cell, BTreeMap<u64, f64>)| Self {
             class: plain(&cell.label),
             percent: percents.values().copied().fold(0.0, f64::max),
-            is_one_at_a_time: percents.keys().all(|number| *number == 1),
+            under_way: percents.keys().copied().max().unwrap_or(1),
         };
         Some(works.into_iter().map(of).collect())
     }
@@ -61,8 +62,9 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     // A database has limits as well, and no cells.
     rows.first()?;
     let works = Work::of(&rows, &limits)?;
-    let (alone, judged): (Vec<&Work>, Vec<&Work>) = works.iter().partition(|work| work.is_one_at_a_time);
-    let (alone, judged) = (classes(&alone), classes(&judged));
+    let (alone, judged): (Vec<&Work>, Vec<&Work>) = works.iter().partition(|work| work.under_way == 1);
+    let (alone, works_judged) = (classes(&alone), judged);
+    let judged = classes(&works_judged);
     let range = |(name, low, high): &(&str, f64, f64)| {
         let [low, high] = [low, high].map(|percent| told(*percent, limits.expected));
         if low == high { format!("{name} {low} %") } else { format!("{name} {low} to {high} %") }
@@ -93,14 +95,20 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         }
     }
     if let Some(expected) = limits.expected {
-        let below: Vec<&str> = judged.iter().filter(|(_, low, _)| *low < expected).map(|(name, ..)| *name).collect();
+        let all_below = || works_judged.iter().filter(|work| work.percent < expected);
+        let mut below: Vec<String> =
+            all_below().map(|work| format!("{} ({} under way)", work.class, work.under_way)).collect();
+        below.dedup();
+        let most = works.iter().map(|work| work.under_way).max().unwrap_or(1);
+        let may_be_more = all_below().any(|work| work.under_way < most);
+        let more = if may_be_more { " More under way may bring more." } else { "" };
         let all = if alone.is_empty() { "All" } else { "All with more under way" };
         let judged = match (judged.as_slice(), below.as_slice()) {
             ([], _) => format!(
                 " Nothing was measured with more under way, so nothing is held against the expected {expected} %."
             ),
             (_, []) => format!(" {all} are at {expected} % or above, as expected."),
-            _ => format!(" Below the expected {expected} %: {}.", below.join(", ")),
+            _ => format!(" Below the expected {expected} %: {}.{more}", below.join(", ")),
         };
         sentence.push_str(&judged);
     }
@@ -210,10 +218,16 @@ mod tests {
              o_dsync 4 %. All with more under way are at 75 % or above, as expected."
         );
         let below = run(&[(read(2, 32), 3_000.0), one.clone()]);
-        assert!(below.ends_with("random read 8 KiB 60 %. Below the expected 75 %: random read 8 KiB."), "{below}");
+        assert!(
+            below.ends_with("random read 8 KiB 60 %. Below the expected 75 %: random read 8 KiB (64 under way)."),
+            "{below}"
+        );
         // The same again, once its burst is over.
         let again = run(&[full.clone(), (read(2, 32), 1_000.0)]);
-        assert!(again.ends_with("Below the expected 75 %: random read 8 KiB."), "{again}");
+        assert!(again.ends_with("Below the expected 75 %: random read 8 KiB (64 under way)."), "{again}");
+        let large = Cell { block_bytes: 65_536, ..read(2, 8) };
+        let few = run(&[full.clone(), (Cell { label: large.work(), ..large }, 1_000.0)]);
+        assert!(few.ends_with("random read 64 KiB (16 under way). More under way may bring more."), "{few}");
         let alone = run(&[(log, 200.0)]);
         assert!(alone.contains("so nothing is held against the expected 75 %"), "{alone}");
     }
