@@ -114,7 +114,7 @@ fn what_can_t_be_imported_leaves_nothing_in_the_store() {
 #[test]
 fn a_job_file_of_fio_runs_as_a_suite() {
     let scene = Scene::new();
-    let job = "[global]\nsize=4m\nruntime=1\ndirect=1\nzonemode=none\n[r]\nrw=randread\nbs=4k\niodepth=4\n[w]\nrw=write\nbs=64k\nfsync=1\n";
+    let job = "[global]\nsize=4m\nruntime=1\ndirect=1\nzonemode=none\nioengine=libaio\n[r]\nrw=randread\nbs=4k\niodepth=4\n[w]\nrw=write\nbs=64k\nfsync=1\n";
     fs::write(scene.path("jobs.fio"), job).unwrap();
     let said = scene.say(&["disk", ".", "--suite", "jobs.fio", "--set", "duration=100ms", "--buffered", "--json"]);
     assert_eq!(said.code, 0, "{said:#?}");

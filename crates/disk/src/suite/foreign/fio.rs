@@ -11,7 +11,6 @@ use crate::import::{fio_block_bytes, fio_size};
 
 /// Keys that change nothing of what is measured here, or that are always so.
 const WITHOUT_EFFECT: &[&str] = &[
-    "ioengine",
     "group_reporting",
     "norandommap",
     "randrepeat",
@@ -40,11 +39,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "create_on_open",
     "end_fsync",
     "unlink",
-    "iodepth_batch",
-    "iodepth_batch_submit",
-    "iodepth_batch_complete",
-    "iodepth_batch_complete_min",
-    "iodepth_low",
     "exitall",
     "eta_newline",
 ];
@@ -116,6 +110,7 @@ fn sections(text: &str) -> Result<(Vec<Job>, Vec<String>), Problem> {
             Some((_, options, _)) => options,
             None => return Err((number, format!("'{}' stands in front of the first section", mask_name(line)))),
         };
+        let key = ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key, |(_, name)| (*name).to_owned());
         keys.insert(key, value);
         if keys.len() > MOST_KEYS {
             return Err((number, format!("a section has more than {MOST_KEYS} keys")));
@@ -145,7 +140,7 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
             seconds(value).map(Some).ok_or_else(|| (line, format!("{} = {value} is no time", keys[0])))
         }
     };
-    let (pattern, at) = get(&["rw", "readwrite"]).unwrap_or(("read", line));
+    let (pattern, at) = get(&["rw"]).unwrap_or(("read", line));
     let mix = whole(&["rwmixread"])?.or(whole(&["rwmixwrite"])?.map(|writes| 100_u64.saturating_sub(writes)));
     let read_percent = match pattern {
         "read" | "randread" => 100,
@@ -153,7 +148,7 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         "rw" | "readwrite" | "randrw" => mix.unwrap_or(50).min(100) as u32,
         _ => return Err((at, format!("rw = {pattern} is none of read, write, randread, randwrite, rw, randrw"))),
     };
-    let seconds = timed(&["runtime", "timeout"])?;
+    let seconds = timed(&["runtime"])?;
     if seconds.is_none() {
         left_out.push(format!(
             "job '{name}' has no runtime: it lasts {SECONDS} s here, however much it is told to read or write"
@@ -161,6 +156,16 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
     }
     let file_bytes = sized(&["size", "filesize"])?.ok_or((line, format!("job '{name}' has no size")))?;
     let threads = whole(&["numjobs"])?.unwrap_or(1).clamp(1, 1 << 20) as u32;
+    let engine = get(&["ioengine"]).map_or(ONE_AT_A_TIME[0], |(value, _)| value);
+    let queue_depth = match whole(&["iodepth"])?.unwrap_or(1).clamp(1, 1 << 20) as u32 {
+        depth if depth > 1 && ONE_AT_A_TIME.contains(&engine) => {
+            left_out.push(format!(
+                "job '{name}' has one operation under way, as in fio with ioengine={engine}, whatever its iodepth: ioengine=libaio has more"
+            ));
+            1
+        }
+        depth => depth,
+    };
     let own_files = get(&["filename"]).is_none();
     if get(&["filename", "directory"]).is_some() {
         left_out.push(
@@ -195,7 +200,7 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
     let rate = rate.transpose()?;
     // With rates of their own, these decide how many are reads.
     let read_percent = rate.map_or(read_percent, |[reads, writes]| (100 * reads / (reads + writes).max(1)) as u32);
-    let block = get(&["bs", "blocksize"]);
+    let block = get(&["bs"]);
     let block_bytes = fio_block_bytes(block.map(|(value, _)| value), read_percent)
         .map_err(|problem| (block.map_or(line, |(_, line)| line), problem))?;
     let cell = CellText {
@@ -207,7 +212,7 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         sync: sync.filter(|_| read_percent < 100),
         block_bytes,
         threads,
-        queue_depth: whole(&["iodepth"])?.unwrap_or(1).clamp(1, 1 << 20) as u32,
+        queue_depth,
         duration: seconds.unwrap_or(Duration::from_secs(SECONDS)),
         warm_up: timed(&["ramp_time"])?.unwrap_or_default(),
         // The rate of a job is that of each of its copies.
@@ -221,11 +226,9 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
 /// Keys that are read.
 const KNOWN: &[&str] = &[
     "rw",
-    "readwrite",
     "rwmixread",
     "rwmixwrite",
     "runtime",
-    "timeout",
     "size",
     "filesize",
     "numjobs",
@@ -237,10 +240,16 @@ const KNOWN: &[&str] = &[
     "rate_iops",
     "rate_process",
     "bs",
-    "blocksize",
     "iodepth",
+    "ioengine",
     "ramp_time",
 ];
+
+/// Other names of keys: of those that are given twice the last one counts, whatever it is called.
+const ALIASES: &[(&str, &str)] = &[("readwrite", "rw"), ("blocksize", "bs"), ("timeout", "runtime")];
+
+/// Engines of fio that make one operation after the other, whatever `iodepth` says. The first one is used on Linux where none is named.
+const ONE_AT_A_TIME: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"];
 
 /// Reads and writes a second of a copy of a job. fio has a rate for each, and one that is given alone is that of both.
 fn rates(text: &str, read_percent: u32) -> Option<[u64; 2]> {

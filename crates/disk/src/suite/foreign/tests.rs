@@ -41,6 +41,22 @@ fn a_job_file_of_fio_is_a_suite() {
 }
 
 #[test]
+fn a_job_has_as_many_under_way_as_its_engine_makes() {
+    let text = |keys: &str| format!("[a]\nsize=1m\nruntime=1\ndirect=1\nrw=read\nbs=4k\niodepth=8\n{keys}\n");
+    let depth = |keys: &str| {
+        let (suite, left_out) = read("a.fio", &text(keys), &nothing);
+        (suite.cells[0].cell.queue_depth, left_out.iter().any(|said| said.contains("one operation under way")))
+    };
+    assert_eq!(
+        (depth("ioengine=io_uring"), depth("ioengine=pvsync2"), depth("thread")),
+        ((8, false), (1, true), (1, true))
+    );
+    let (suite, left_out) = read("a.fio", &text("ioengine=libaio\nblocksize=64k\niodepth_low=2"), &nothing);
+    assert_eq!(suite.cells[0].cell.block_bytes, 64 << 10, "the last of two names counts");
+    assert_eq!(left_out, ["line 10: iodepth_low is not understood"]);
+}
+
+#[test]
 fn a_job_has_the_size_of_its_reads_or_writes() {
     let text = |keys: &str| format!("[a]\nsize=1m\nruntime=1\n{keys}\n");
     let block = |keys: &str| read("a.fio", &text(keys), &nothing).0.cells[0].cell.block_bytes;
