@@ -1,5 +1,6 @@
 //! What the server's errors mean for us: a table by SQLSTATE (PostgreSQL manual, appendix A).
 
+use std::borrow::Cow;
 use std::{fmt, io};
 
 use plimsoll_engine::error::{Error, ErrorKind};
@@ -119,7 +120,7 @@ impl Errors {
     }
 
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
-        let mut message = sentence(&server_error.message);
+        let mut message = sentence(&without_bytes(server_error));
         if let Some(function) = server_error.function() {
             message = format!("{message} (in {function}, which may be of an event trigger or a trigger of yours)");
         }
@@ -176,6 +177,18 @@ impl Errors {
     }
 }
 
+/// SQLSTATEs of bytes that are no text in an encoding, of a text that has none there, and of two encodings without a way between them.
+pub(super) const NO_TEXT: [&str; 3] = ["22021", "22P05", "42883"];
+
+/// What the server says, without the bytes that are no text: they may be of what somebody else's statement has in it.
+fn without_bytes(server_error: &ServerError) -> Cow<'_, str> {
+    if !NO_TEXT.contains(&server_error.code.as_str()) {
+        return Cow::Borrowed(&server_error.message);
+    }
+    let words = server_error.message.split(' ').filter(|word| !word.starts_with("0x"));
+    Cow::Owned(words.collect::<Vec<_>>().join(" ").trim_end_matches(':').to_owned())
+}
+
 fn meaning(code: &str) -> ErrorKind {
     let found = MEANINGS.iter().find(|(prefix, _)| code == *prefix || (prefix.len() == 2 && code.starts_with(prefix)));
     found.map_or(ErrorKind::Statement, |(_, kind)| *kind)
@@ -201,6 +214,25 @@ mod tests {
         assert_eq!(function("PL/pgSQL function inline_code_block line 1 at RAISE"), None);
         assert_eq!(function("PL/pgSQL function plimsoll_run_a.load(integer) line 5 at COMMIT"), None);
         assert_eq!(function("COPY dense, line 1"), None);
+    }
+
+    #[test]
+    fn bytes_of_a_text_that_is_none_are_not_repeated() {
+        let said = |code: &str, message: &str| {
+            let server_error =
+                ServerError { code: code.to_owned(), message: message.to_owned(), ..ServerError::default() };
+            without_bytes(&server_error).into_owned()
+        };
+        let invalid = "invalid byte sequence for encoding \"UTF8\"";
+        assert_eq!(said("22021", &format!("{invalid}: 0xf0 0x5a 0x27")), invalid);
+        assert_eq!(
+            said(
+                "22P05",
+                "character with byte sequence 0xc3 0xa9 in encoding \"UTF8\" has no equivalent in encoding \"EUC_JP\""
+            ),
+            "character with byte sequence in encoding \"UTF8\" has no equivalent in encoding \"EUC_JP\""
+        );
+        assert_eq!(said("42601", "syntax error at 0x41"), "syntax error at 0x41");
     }
 
     #[test]

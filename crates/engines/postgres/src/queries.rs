@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::connect::Connector;
 use super::connection::{Connection, Outcome, Texts};
-use super::error::statement as fault;
+use super::error::{NO_TEXT, statement as fault};
 use super::statements::{QUOTING, filled_for, sql};
 use super::workspace;
 pub(super) use extension::Extension;
@@ -32,8 +32,6 @@ const MOST_ROWS: usize = 500_000;
 /// From this part of the room on it is nearly full.
 const NEARLY_FULL_PERCENT: usize = 90;
 
-/// SQLSTATEs of bytes that are no text in an encoding, of a text that has none there, and of two encodings without a way between them.
-const NO_TEXT: [&str; 3] = ["22021", "22P05", "42883"];
 /// SQLSTATEs of a check that fails, and of what is not there any more: a table, a schema, a function.
 const GONE: [&str; 4] = ["22012", "42P01", "3F000", "42883"];
 
@@ -88,10 +86,12 @@ impl StatementSampler {
 
     /// Prepares the question about sessions, and asks all of them once: so the server knows all of ours by the time that they are looked for.
     fn prepare(&mut self, mut connection: Connection) -> Result<()> {
-        let sessions = self.text("sessions at work");
+        // With texts, and without them.
+        let sessions = [LONGEST_TEXT, 0]
+            .map(|most| filled_for("sessions at work", self.version, &[("most", most.to_string().as_str())]));
         // Whatever is called changes nothing.
         let before = format!("{}; {}", workspace::staying(), sql("no writes"));
-        let prepared = connection.prepare_questions(&before, std::iter::once(sessions.as_str()))?;
+        let prepared = connection.prepare_questions(&before, sessions.iter().map(String::as_str))?;
         prepared.into_iter().try_for_each(|answer| answer.map(drop))?;
         self.connection = Some(connection);
         self.texts(&[])?;
@@ -130,8 +130,16 @@ impl StatementSampler {
         answer
     }
 
+    /// What sessions do, without the texts of their statements where one is no text in this database's encoding.
     fn ask_of_sessions(&mut self) -> Result<Vec<Texts>> {
-        let answers = self.connected()?.ask(0..1);
+        match self.ask_prepared(0) {
+            Err(error) if is_no_text(&error) => self.ask_prepared(1),
+            answer => answer,
+        }
+    }
+
+    fn ask_prepared(&mut self, number: usize) -> Result<Vec<Texts>> {
+        let answers = self.connected()?.ask(number..number + 1);
         let answer = answers.and_then(|mut answers| answers.pop().unwrap_or_else(|| Ok(Vec::new())));
         self.checked(answer)
     }
@@ -184,7 +192,7 @@ impl StatementSampler {
     /// are no texts, and that is said.
     fn of_texts(&mut self, question: &str) -> Result<Vec<Texts>> {
         match self.guarded(question) {
-            Err(error) if error.code.as_deref().is_some_and(|code| NO_TEXT.contains(&code)) => {
+            Err(error) if is_no_text(&error) => {
                 self.has_foreign_text = true;
                 Ok(Vec::new())
             }
@@ -281,6 +289,10 @@ fn row_of(row: &Texts) -> Option<Row> {
         // What a function runs is in the time of the statement that called it.
         is_nested: !row.is_true(3),
     })
+}
+
+fn is_no_text(error: &Error) -> bool {
+    error.code.as_deref().is_some_and(|code| NO_TEXT.contains(&code))
 }
 
 impl QuerySampler for StatementSampler {

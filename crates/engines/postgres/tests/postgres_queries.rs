@@ -342,6 +342,30 @@ fn a_text_that_is_none_here_stops_nobody() {
     assert!(sampler.warnings().iter().any(|warning| warning.contains("another encoding")), "{:?}", sampler.warnings());
 }
 
+/// A session whose statement is no text here is seen without it, and nothing of the statement is repeated.
+#[test]
+fn a_session_whose_text_is_none_here_is_seen_without_it() {
+    let server = server(&[]);
+    server.psql("CREATE DATABASE letters ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0").unwrap();
+    let mut sampler = sampler(&server);
+    let mut client = server.client("letters");
+    let mut child = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"SET client_encoding = 'LATIN1'; BEGIN;\nSELECT 'top\xf0Z'\\g\n").unwrap();
+    let idle =
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'idle in transaction' AND query_start > xact_start";
+    while server.psql(idle).unwrap().trim() != "t" {}
+    for _ in 0..2 {
+        let seen = sampler.sessions().unwrap().unwrap();
+        let [session] = &seen.sessions[..] else { panic!("{seen:?}") };
+        assert!(session.text.is_none() && session.state == "idle in transaction", "{session:?}");
+    }
+    drop(input);
+    child.wait().unwrap();
+    while server.psql(idle).unwrap().trim() != "f" {}
+    assert!(sampler.sessions().unwrap().unwrap().sessions.is_empty());
+}
+
 /// Nor does one that has no letters in this database's encoding, or that no way leads to from there.
 #[test]
 fn a_text_that_has_no_letters_here_stops_nobody() {
