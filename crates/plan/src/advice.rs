@@ -46,7 +46,7 @@ pub const RULES: [Rule; 18] = [
     ),
     rule(
         "log-governor",
-        "the logs together grow by 90 % or more of what the instance lets them",
+        "the logs together grow by 90 % or more of what the instance lets them, and no log that has nearly all of it by 99 % of what one may",
         "sum of the MB/s of log files / log rate of the instance",
     ),
     rule(

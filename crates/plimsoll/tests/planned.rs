@@ -139,3 +139,38 @@ fn the_log_that_is_next_and_the_one_that_holds_back_are_named() {
     let out = said(&format!("{SCRIPT}{large}"), "--vcores 16");
     assert!(out.starts_with("Files on General Purpose of 2022-06-02") && !out.contains("Other limits hold"), "{out}");
 }
+
+/// The rate of one database's log is the same at any number of vCores: these are a remedy only where that of the instance binds.
+#[test]
+fn more_vcores_are_named_only_where_the_rate_of_the_instance_binds() {
+    let of = |mb: f64, other: f64, vcores: u32| {
+        let rows = format!("a,a,data,600,90,1500,50\na,l,log,600,9,2500,{mb}\nb,l,log,60,9,100,{other}\n");
+        said(&format!("{PLAIN}{rows}"), &format!("--vcores {vcores}"))
+    };
+    let (one, more) = ("has 65.0 MB/s at most at any number of vCores", "more vCores raise");
+    for (mb, other, first) in [
+        (64.9, 1.0, "a.l stands at the rate by which a log may grow: 65.0 MB/s"),
+        (65.2, 1.0, "a.l stands at the rate by which a log may grow: 65.0 MB/s"),
+        (64.0, 1.5, "a.l stands at the rate by which the log of one database may grow: 64.0 MB/s of 65.0 MB/s"),
+    ] {
+        let out = said_of_first(&of(mb, other, 16));
+        assert!(out.starts_with(first) && out.contains(one) && !out.contains(more), "{mb}: {out}");
+    }
+    for (mb, other, vcores) in [(50.0, 20.0, 16), (64.0, 40.0, 24), (34.0, 1.0, 8)] {
+        let out = of(mb, other, vcores);
+        assert!(out.contains("The logs together stand") && out.contains(more) && !out.contains(one), "{mb}: {out}");
+    }
+    let scene = Scene::new();
+    std::fs::write(scene.path("list.csv"), format!("{PLAIN}a,a,data,600,90,1500,50\na,l,log,600,9,2500,64.9\n"))
+        .unwrap();
+    let waits = "wait_type,wait_time_ms\nINSTANCE_LOG_RATE_GOVERNOR,900000\nWRITELOG,50000\n";
+    std::fs::write(scene.path("waits.csv"), waits).unwrap();
+    let words = "plan mi --files list.csv --vcores 24 --waits waits.csv".split(' ').collect::<Vec<_>>();
+    let out = scene.say(&words).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("governor of the log's rate") && out.contains(one) && !out.contains(more), "{out}");
+}
+
+/// What is said behind the title.
+fn said_of_first(out: &str) -> String {
+    out.split_once("2026-08-10 ").map(|(_, rest)| rest.to_owned()).unwrap()
+}

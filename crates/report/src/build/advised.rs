@@ -236,6 +236,10 @@ fn by_cores(cores: Cores) -> String {
         Cores::Faster(vcores, rate) => {
             format!("; more vCores raise the rate ({vcores} have {})", quantity(rate, "MB/s"))
         }
+        Cores::OneLog(rate) => format!(
+            "; the log of one database has {} at most at any number of vCores, so that a load divided over several databases has more",
+            quantity(rate, "MB/s")
+        ),
     }
 }
 
@@ -249,6 +253,14 @@ fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores
             mb(largest),
             mb(limit),
             if cores == Cores::Nothing { "" } else { ", or the instance has other vCores" }
+        );
+    }
+    if let Cores::OneLog(most) = cores {
+        return format!(
+            "{first} grows by up to {} of the {} that the log of one database may, whatever the size of its file: {LESS_LOG}{}.",
+            mb(largest),
+            mb(most),
+            by_cores(cores)
         );
     }
     if all > limit {
@@ -272,9 +284,11 @@ fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores
 /// That a larger file would do no more.
 fn held(why: Hindrance, named: &str) -> String {
     match why {
-        Hindrance::LogRate { limit_mb_per_s } => format!(
-            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: {LESS_LOG}.",
-            quantity(limit_mb_per_s, "MB/s")
+        Hindrance::LogRate { limit_mb_per_s, is_of_database } => format!(
+            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: \
+             {LESS_LOG}{}.",
+            quantity(limit_mb_per_s, "MB/s"),
+            by_cores(if is_of_database { Cores::OneLog(limit_mb_per_s) } else { Cores::Nothing })
         ),
         Hindrance::Container => {
             format!("{named} is a container, as of tables in memory: its size can't be set, so none is advised.")
