@@ -140,6 +140,23 @@ fn the_log_that_is_next_and_the_one_that_holds_back_are_named() {
     assert!(out.starts_with("Files on General Purpose of 2022-06-02") && !out.contains("Other limits hold"), "{out}");
 }
 
+/// A small file beside a full one grows in place of a new one, where that takes less.
+#[test]
+fn a_small_file_beside_a_full_one_grows_where_that_takes_the_least_space() {
+    let rows = "a,b,data,1100,1000,7450,60\na,s,data,100,90,490,4\na,l,log,60,10,200,5\ntempdb,t,data,96,,,\n";
+    let grows: &[&str] =
+        &["a.s grows by 414 GB", "with 514 GB it", "Spread over all 2", "0 to 26.0 % more", "Rebuild the indexes"];
+    let not: &[&str] = &["None of it fits", "Add 1 data file"];
+    check(
+        PLAIN,
+        &[
+            (rows, "--vcores 4", grows, not),
+            (rows, "--vcores 8 --space 2TB", grows, not),
+            (rows, "--vcores 16", grows, not),
+        ],
+    );
+}
+
 /// The rate of one database's log is the same at any number of vCores: these are a remedy only where that of the instance binds.
 #[test]
 fn more_vcores_are_named_only_where_the_rate_of_the_instance_binds() {

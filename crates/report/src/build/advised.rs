@@ -146,7 +146,8 @@ fn grow(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         (None, Some((percent, of))) => stands(*percent, *of),
         (None, None) => {
             let grow = if one.files.len() > 1 { "grow" } else { "grows" };
-            format!("{} {grow} as well, as rows are spread over all of the filegroup", named())
+            let more_gb: f64 = one.files.iter().map(|at| size_gb - files[*at].size_gb).sum();
+            format!("{} {grow} by {}, as rows are spread over all of the filegroup (below)", named(), gb(more_gb))
         }
     };
     let is_same = one.files.iter().all(|at| limits.files[*at].step.as_ref() == Some(step));
