@@ -140,6 +140,23 @@ fn the_log_that_is_next_and_the_one_that_holds_back_are_named() {
     assert!(out.starts_with("Files on General Purpose of 2022-06-02") && !out.contains("Other limits hold"), "{out}");
 }
 
+/// A log without room to grow stays as it is, so it is next at once; and however late it is next, before the data file is, it is said.
+#[test]
+fn the_log_that_is_next_goes_by_the_size_that_it_will_have() {
+    let full = |iops: u32| {
+        format!(
+            "p,p,data,1600,1590,200,10\np,l,log,140,139,100,3\nq,q,data,129,120,499,20\nq,l,log,60,10,{iops},12\ntempdb,t,data,96,,,\n"
+        )
+    };
+    for (iops, after) in [(495, "1.01 %"), (486, "2.88 %")] {
+        let out = said(&format!("{PLAIN}{}", full(iops)), "--vcores 4");
+        let next = format!("the log q.l stands at its IOPS after {after}");
+        assert!(out.contains("There is no room for that") && out.contains(&next), "{out}");
+    }
+    let late = "q,q,data,100,90,495,10\nq,l,log,60,10,240,3\n";
+    check(PLAIN, &[(late, "--vcores 8", &["0 to 365 % more", "the log q.l stands at its IOPS after 108 %"], &[])]);
+}
+
 /// A small file beside a full one grows in place of a new one, where that takes less.
 #[test]
 fn a_small_file_beside_a_full_one_grows_where_that_takes_the_least_space() {
