@@ -157,6 +157,21 @@ fn the_log_that_is_next_goes_by_the_size_that_it_will_have() {
     check(PLAIN, &[(late, "--vcores 8", &["0 to 365 % more", "the log q.l stands at its IOPS after 108 %"], &[])]);
 }
 
+/// What makes room without layouts makes room with them.
+#[test]
+fn layouts_name_what_other_files_can_give_back() {
+    let of = |used: u32| {
+        format!(
+            "p,p,data,1600,{used},200,10\np,l,log,140,139,100,3\nq,q,data,129,120,499,20\nq,l,log,60,10,495,12\ntempdb,t,data,96,,,\n"
+        )
+    };
+    let with = "With 574 GB given back that bring nothing (above) there is room for q.l.";
+    let out = said(&format!("{PLAIN}{}", of(300)), "--vcores 4 --layouts");
+    assert!(out.contains("no room for that: q.l.") && out.contains(with), "{out}");
+    let out = said(&format!("{PLAIN}{}", of(1590)), "--vcores 4 --layouts");
+    assert!(out.contains("no room for that: q.l.") && !out.contains("there is room for"), "{out}");
+}
+
 /// A small file beside a full one grows in place of a new one, where that takes less.
 #[test]
 fn a_small_file_beside_a_full_one_grows_where_that_takes_the_least_space() {
