@@ -46,7 +46,7 @@ pub const RULES: [Rule; 18] = [
     ),
     rule(
         "log-governor",
-        "the logs together grow by 90 % or more of what the instance lets them",
+        "the logs together grow by 90 % or more of what the instance lets them, and no log that has nearly all of it by 99 % of what one may",
         "sum of the MB/s of log files / log rate of the instance",
     ),
     rule(
@@ -94,7 +94,7 @@ pub const RULES: [Rule; 18] = [
     rule(
         "more-files",
         "a data file stands at a limit, and no size is known to have enough",
-        "n more files that take little space, of which each file gets rows by its size: 1.1 x its part <= 80 % of its limits; or files as large as the largest, if these take less",
+        "n more files that take little space, of which each file gets rows by its size: 1.1 x its part <= 80 % of its limits; or files that are there grow to the size of these, besides or in place of them, if that takes less",
     ),
     rule(
         "another-tier",

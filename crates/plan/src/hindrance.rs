@@ -11,6 +11,8 @@ pub enum Hindrance {
     LogRate {
         /// MB a second.
         limit_mb_per_s: f64,
+        /// Whether that is the rate of one database, which no number of virtual cores raises.
+        is_of_database: bool,
     },
     /// Sessions wait mostly for other storage, and hardly for such files.
     Unwaited {

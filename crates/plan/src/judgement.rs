@@ -37,8 +37,8 @@ impl Judgement {
 }
 
 /// GB that files give back which can be smaller.
-pub fn back_gb(advised: &[Advice], files: &[DatabaseFile]) -> f64 {
-    let back = advised.iter().filter_map(|one| match &one.finding {
+pub fn back_gb<'a>(advised: impl IntoIterator<Item = &'a Advice>, files: &[DatabaseFile]) -> f64 {
+    let back = advised.into_iter().filter_map(|one| match &one.finding {
         Finding::Shrink { size_gb } => Some(files[*one.files.first()?].size_gb - size_gb),
         _ => None,
     });

@@ -2,6 +2,7 @@
 
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, RULES, of};
 use crate::file::{DatabaseFile, FileKind};
+use crate::hindrance::Hindrance;
 use crate::judgement::{self, Judgement};
 use crate::limits::Limits;
 use crate::storage::Storage;
@@ -116,12 +117,17 @@ fn log_governor(case: &Case<'_>) -> Option<Advice> {
     if 100.0 * mb_per_s < AT_LIMIT_PERCENT * limit_mb_per_s {
         return None;
     }
+    // What is said of the one that has nearly all of it as one that no size helps need not be said again.
+    let is_told = |at: usize| matches!(held::held(at, case), Some(Hindrance::LogRate { .. }));
+    if held::alone(case).is_some_and(is_told) {
+        return None;
+    }
     let rate = |at: &usize| case.files[*at].mb_per_s.unwrap_or(0.0);
     // Those that make it: a tenth of all or more.
     let mut logs: Vec<usize> = case.logs().filter(|at| 10.0 * rate(at) >= mb_per_s).collect();
     logs.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     let largest_mb_per_s = case.logs().map(|at| rate(&at)).fold(0.0, f64::max);
-    let cores = case.storage.cores();
+    let cores = held::cores(case);
     of("log-governor", logs, Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores })
 }
 

@@ -60,6 +60,8 @@ pub enum Cores {
     Unknown,
     /// So many let it grow by so many MB a second.
     Faster(u32, f64),
+    /// Nothing: the log of one database has nearly all of it, and may grow by so many MB a second at any number of them.
+    OneLog(f64),
 }
 
 /// Where more fits.

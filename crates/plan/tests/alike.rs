@@ -80,8 +80,12 @@ fn a_filegroup_has_one_answer() {
         ids.collect::<Vec<_>>()
     };
     let two = [data("a", 600.0, 4900.0), data("b", 1100.0, 7400.0)];
-    // Rows go by size: the small one has 3,623 of its 5,000 IOPS then, with room to spare.
-    assert_eq!(ids(&two), [("more-files", vec![1, 0])]);
+    // A third one of 1,026 GB would do, and of 691 if the small one grows to that: 782 GB in all.
+    assert_eq!(ids(&two), [("file-at-limit", vec![0]), ("more-files", vec![1, 0])]);
+    let found = advice(&two, Wishes::default(), None);
+    assert!(matches!(found[0].finding, Finding::Grow { size_gb: 691.0, used: None, .. }), "{found:?}");
+    // Files that are as large have to be more.
+    assert_eq!(ids(&[data("a", 1100.0, 7400.0), data("b", 1100.0, 7400.0)]), [("more-files", vec![0, 1])]);
     // Another grows by 200 GB, and one file of 1,100 is enough in place of four.
     let four: Vec<_> =
         (0..4).map(|at| if at == 3 { data("s", 900.0, 4600.0) } else { data("l", 1100.0, 7000.0) }).collect();
@@ -127,16 +131,18 @@ fn a_filegroup_has_room_as_a_whole() {
     assert_eq!(grown(&found), both(false));
     let Finding::Short { larger: 2, added: 0, .. } = found[0].finding else { panic!("{found:?}") };
     // Files that are added are counted, and have room with those that grow for them.
-    let other = DatabaseFile { database: "o".to_owned(), ..data("o", 5500.0, 1.0) };
-    let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
-    let files = [data("a", 600.0, 4900.0), data("b", 1100.0, 7400.0), other];
-    let found = advice(&files, wishes, None);
-    let Finding::Short { larger: 0, added: 1, .. } = found[0].finding else { panic!("{found:?}") };
-    let rooms = found.iter().filter_map(|one| match one.finding {
-        Finding::Add { fits, .. } | Finding::Grow { fits, .. } => Some(fits),
-        _ => None,
-    });
-    assert_eq!(rooms.collect::<Vec<_>>(), [false]);
+    for (small_gb, iops, counts) in [(600.0, 4900.0, [1, 1]), (1100.0, 7400.0, [0, 1])] {
+        let other = DatabaseFile { database: "o".to_owned(), ..data("o", 5800.0, 1.0) };
+        let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
+        let found = advice(&[data("a", small_gb, iops), data("b", 1100.0, 7400.0), other], wishes, None);
+        let Finding::Short { larger, added, .. } = found[0].finding else { panic!("{found:?}") };
+        assert_eq!([larger, added], counts);
+        let rooms = found.iter().filter_map(|one| match one.finding {
+            Finding::Add { fits, .. } | Finding::Grow { fits, .. } => Some(fits),
+            _ => None,
+        });
+        assert!(rooms.collect::<Vec<_>>().iter().all(|fits| !fits), "{found:?}");
+    }
 }
 
 /// A file that does far more than its limits has others: none of these sizes is for it, whatever stands beside it.

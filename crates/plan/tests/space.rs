@@ -152,3 +152,32 @@ fn fewer_files_are_those_with_more_of_both() {
     assert_eq!(fewer(12, 90.0), Some((2, 10_000, 400)), "one of 1,080 GB has 7,500 and 250");
     assert_eq!(fewer(4, 100.0), Some((3, 6900, 450)));
 }
+
+/// No larger size of the small file of two takes less than what is advised, and none that carries it takes less in all.
+#[test]
+fn a_file_that_grows_beside_a_full_one_is_no_larger_than_needed() {
+    let storage = on(16, None);
+    for part in 0..20 {
+        let (large_gb, small_gb) = (1030.0 + 20.0 * f64::from(part), 40.0 + 15.0 * f64::from(part));
+        let small_iops = if small_gb <= 129.0 { 480.0 } else { 2200.0 };
+        let files = [data("a", large_gb, 900.0, 7450.0), data("a", small_gb, small_gb, small_iops)];
+        let found = advice(&files, &storage);
+        let taken = |one: &Advice| match one.finding {
+            Finding::Grow { size_gb, .. } => one.files.iter().map(|at| size_gb - files[*at].size_gb).sum(),
+            Finding::Add { added, size_gb, .. } => added as f64 * size_gb,
+            _ => 0.0,
+        };
+        let taken_gb: f64 = found.iter().map(taken).sum();
+        // By its part of the size each has its part of the rows, of which the busiest has a tenth more, and a quarter is to spare.
+        let carries = |size_gb: f64| {
+            let each = |gb: f64| {
+                let iops = storage.step(gb).and_then(|step| step.iops).unwrap();
+                (7450.0 + small_iops) * gb / (large_gb + size_gb) * 1.1 * 1.25 <= iops
+            };
+            each(large_gb) && each(size_gb)
+        };
+        let least_gb = (1..4000).map(f64::from).find(|size_gb| *size_gb >= small_gb && carries(*size_gb)).unwrap();
+        assert!(taken_gb <= least_gb - small_gb + 1.0, "{large_gb} and {small_gb}: {taken_gb} {least_gb}: {found:?}");
+        assert!(found.iter().any(|one| one.rule.id == "more-files"), "{found:?}");
+    }
+}

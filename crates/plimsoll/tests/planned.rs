@@ -139,3 +139,87 @@ fn the_log_that_is_next_and_the_one_that_holds_back_are_named() {
     let out = said(&format!("{SCRIPT}{large}"), "--vcores 16");
     assert!(out.starts_with("Files on General Purpose of 2022-06-02") && !out.contains("Other limits hold"), "{out}");
 }
+
+/// A log without room to grow stays as it is, so it is next at once; and however late it is next, before the data file is, it is said.
+#[test]
+fn the_log_that_is_next_goes_by_the_size_that_it_will_have() {
+    let full = |iops: u32| {
+        format!(
+            "p,p,data,1600,1590,200,10\np,l,log,140,139,100,3\nq,q,data,129,120,499,20\nq,l,log,60,10,{iops},12\ntempdb,t,data,96,,,\n"
+        )
+    };
+    for (iops, after) in [(495, "1.01 %"), (486, "2.88 %")] {
+        let out = said(&format!("{PLAIN}{}", full(iops)), "--vcores 4");
+        let next = format!("the log q.l stands at its IOPS after {after}");
+        assert!(out.contains("There is no room for that") && out.contains(&next), "{out}");
+    }
+    let late = "q,q,data,100,90,495,10\nq,l,log,60,10,240,3\n";
+    check(PLAIN, &[(late, "--vcores 8", &["0 to 365 % more", "the log q.l stands at its IOPS after 108 %"], &[])]);
+}
+
+/// What makes room without layouts makes room with them.
+#[test]
+fn layouts_name_what_other_files_can_give_back() {
+    let of = |used: u32| {
+        format!(
+            "p,p,data,1600,{used},200,10\np,l,log,140,139,100,3\nq,q,data,129,120,499,20\nq,l,log,60,10,495,12\ntempdb,t,data,96,,,\n"
+        )
+    };
+    let with = "With 574 GB given back that bring nothing (above) there is room for q.l.";
+    let out = said(&format!("{PLAIN}{}", of(300)), "--vcores 4 --layouts");
+    assert!(out.contains("no room for that: q.l.") && out.contains(with), "{out}");
+    let out = said(&format!("{PLAIN}{}", of(1590)), "--vcores 4 --layouts");
+    assert!(out.contains("no room for that: q.l.") && !out.contains("there is room for"), "{out}");
+}
+
+/// A small file beside a full one grows in place of a new one, where that takes less.
+#[test]
+fn a_small_file_beside_a_full_one_grows_where_that_takes_the_least_space() {
+    let rows = "a,b,data,1100,1000,7450,60\na,s,data,100,90,490,4\na,l,log,60,10,200,5\ntempdb,t,data,96,,,\n";
+    let grows: &[&str] =
+        &["a.s grows by 414 GB", "with 514 GB it", "Spread over all 2", "0 to 26.0 % more", "Rebuild the indexes"];
+    let not: &[&str] = &["None of it fits", "Add 1 data file"];
+    check(
+        PLAIN,
+        &[
+            (rows, "--vcores 4", grows, not),
+            (rows, "--vcores 8 --space 2TB", grows, not),
+            (rows, "--vcores 16", grows, not),
+        ],
+    );
+}
+
+/// The rate of one database's log is the same at any number of vCores: these are a remedy only where that of the instance binds.
+#[test]
+fn more_vcores_are_named_only_where_the_rate_of_the_instance_binds() {
+    let of = |mb: f64, other: f64, vcores: u32| {
+        let rows = format!("a,a,data,600,90,1500,50\na,l,log,600,9,2500,{mb}\nb,l,log,60,9,100,{other}\n");
+        said(&format!("{PLAIN}{rows}"), &format!("--vcores {vcores}"))
+    };
+    let (one, more) = ("has 65.0 MB/s at most at any number of vCores", "more vCores raise");
+    for (mb, other, first) in [
+        (64.9, 1.0, "a.l stands at the rate by which a log may grow: 65.0 MB/s"),
+        (65.2, 1.0, "a.l stands at the rate by which a log may grow: 65.0 MB/s"),
+        (64.0, 1.5, "a.l stands at the rate by which the log of one database may grow: 64.0 MB/s of 65.0 MB/s"),
+    ] {
+        let out = said_of_first(&of(mb, other, 16));
+        assert!(out.starts_with(first) && out.contains(one) && !out.contains(more), "{mb}: {out}");
+    }
+    for (mb, other, vcores) in [(50.0, 20.0, 16), (64.0, 40.0, 24), (34.0, 1.0, 8)] {
+        let out = of(mb, other, vcores);
+        assert!(out.contains("The logs together stand") && out.contains(more) && !out.contains(one), "{mb}: {out}");
+    }
+    let scene = Scene::new();
+    std::fs::write(scene.path("list.csv"), format!("{PLAIN}a,a,data,600,90,1500,50\na,l,log,600,9,2500,64.9\n"))
+        .unwrap();
+    let waits = "wait_type,wait_time_ms\nINSTANCE_LOG_RATE_GOVERNOR,900000\nWRITELOG,50000\n";
+    std::fs::write(scene.path("waits.csv"), waits).unwrap();
+    let words = "plan mi --files list.csv --vcores 24 --waits waits.csv".split(' ').collect::<Vec<_>>();
+    let out = scene.say(&words).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("governor of the log's rate") && out.contains(one) && !out.contains(more), "{out}");
+}
+
+/// What is said behind the title.
+fn said_of_first(out: &str) -> String {
+    out.split_once("2026-08-10 ").map(|(_, rest)| rest.to_owned()).unwrap()
+}

@@ -1,6 +1,7 @@
 //! What holds an instance back, by what its sessions wait for, how long reads and writes take, and how busy its CPU is.
 
 use super::case::{Case, slower_ms, used};
+use super::held::cores;
 use super::observed::{Observed, WaitShares};
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, of};
 use crate::file::{DatabaseFile, FileKind};
@@ -67,7 +68,7 @@ fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
     if !is_of_storage(waits) {
         return None;
     }
-    let cores = case.storage.cores();
+    let cores = cores(case);
     if is_governed(waits) {
         let logs = case.at_limit.iter().copied().filter(|at| case.files[*at].kind == FileKind::Log).collect();
         let found = Finding::Waits { percent: governor, slowest_ms: None, first: Vec::new(), cores };

@@ -29,15 +29,17 @@ pub struct More {
     pub step: Step,
 }
 
-/// The files that are there: how many, the size of the largest, in GB, and what the smallest has.
+/// The files that are there: how many, those that stay as they are, and those that are to be as large as what is added.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Now<'a> {
     /// How many.
     pub files: usize,
-    /// The largest: rows go by free space, so all are to be as large.
-    pub largest_gb: f64,
-    /// Size and limits of each, where they stay as they are; empty where all are to be as large.
+    /// Size and limits of each that stays as it is.
     pub kept: &'a [(f64, Step)],
+    /// The size of the largest of the others, in GB.
+    pub largest_gb: f64,
+    /// The sizes of the others together, in GB.
+    pub grown_gb: f64,
 }
 
 /// How much of some limit files have together, of which each gets rows by its size and the busiest does so many times its share.
@@ -65,13 +67,13 @@ pub fn more(
     // What arithmetic leaves is no reason for another file.
     let relief_gb = (now.kept.iter().map(whole).fold(0.0, f64::max) - kept_gb).max(0.0) + 1.0;
     let tried = |(all, step): (usize, &Step)| {
-        let (part_gb, largest_gb) = match all - now.kept.len() {
-            0 => (0.0, 0.0),
-            _ if now.kept.is_empty() => (whole_gb(content_gb / all as f64), whole_gb(now.largest_gb)),
+        let part_gb = match all - now.kept.len() {
+            0 => 0.0,
+            _ if now.kept.is_empty() => whole_gb(content_gb / all as f64),
             // What is there holds all rows.
-            new => (whole_gb(relief_gb / new as f64), 0.0),
+            new => whole_gb(relief_gb / new as f64),
         };
-        let size_gb = storage.begins_gb(step).max(part_gb).max(largest_gb).max(1.0);
+        let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(now.largest_gb)).max(1.0);
         let step = storage.step(size_gb)?;
         let new = std::iter::repeat_n((size_gb, step.clone()), all - now.kept.len());
         let files: Vec<(f64, Step)> = now.kept.iter().cloned().chain(new).collect();
@@ -85,7 +87,8 @@ pub fn more(
     // Those that are there may have enough once their rows are spread.
     let all = (now.files.max(1)..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
     let all: Vec<More> = all.filter_map(tried).collect();
-    let gb = |one: &More| one.added as f64 * one.size_gb;
+    let grown = now.files - now.kept.len();
+    let gb = |one: &More| (one.added + grown) as f64 * one.size_gb - now.grown_gb;
     let least_gb = all.iter().map(gb).reduce(f64::min)?;
     // Each file more is one to look after, so that fewer are better where they take little more.
     let near = all.into_iter().filter(|one| gb(one) <= FEWER * least_gb);
@@ -208,8 +211,8 @@ fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
     larger_gb - other_gb > little_gb.max(LITTLE_GB)
 }
 
-/// What is to be added to data files of which these stand at a limit. Smaller ones grow to the size of what is added where that takes less
-/// space, as fewer carry it then.
+/// What is to be added to data files of which these stand at a limit. Others grow to the size of what is added, or in its place, where that takes
+/// less space.
 fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
     // One that does far more than its limits has others, and goes on with what it does.
     let places: Vec<usize> = places.iter().copied().filter(|at| case.percent(*at) < ABOVE_PERCENT).collect();
@@ -230,39 +233,45 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let kept = places.iter().map(|at| Some((case.files[*at].size_gb, case.limits.files[*at].step.clone()?)));
     let kept = kept.collect::<Option<Vec<(f64, Step)>>>()?;
     let rules = Rules::default();
-    let largest_gb = own().map(|file| file.size_gb).fold(0.0, f64::max);
-    let with = |kept: &[(f64, Step)]| {
-        let now = Now { files: places.len(), largest_gb, kept };
+    let with = |kept: &[(f64, Step)], grown: &[usize]| {
+        let sizes = || grown.iter().map(|at| case.files[*at].size_gb);
+        let (largest_gb, grown_gb) = (sizes().fold(0.0, f64::max), sizes().sum());
+        let now = Now { files: places.len(), kept, largest_gb, grown_gb };
         more(rates, content_gb, now, (case.storage, &rules))
     };
-    // With the smaller ones as they are, or as large as what is added: whatever takes less space.
-    let as_they_are = with(&kept).map(|more| (more, Vec::new()));
-    let all_alike = with(&[]).map(|more| {
-        let is_smaller = |at: &&usize| whole_gb(case.files[**at].size_gb) < more.size_gb;
-        let smaller: Vec<usize> = places.iter().filter(is_smaller).copied().collect();
-        (more, smaller)
+    // Some of the files, next to each other by size, grow to the size of what is added, or none does: whatever takes the least space.
+    let mut by_size: Vec<usize> = (0..places.len()).collect();
+    by_size.sort_by(|a, b| kept[*a].0.total_cmp(&kept[*b].0));
+    // Of more than a layout may have all grow or none.
+    let fewest = if places.len() <= rules.most_files as usize { 1 } else { places.len() };
+    let grown = (fewest..=places.len()).flat_map(|length| by_size.windows(length));
+    let tried = std::iter::once([].as_slice()).chain(grown).filter_map(|grown| {
+        let stays = (0..places.len()).filter(|at| !grown.contains(at)).map(|at| kept[at].clone()).collect::<Vec<_>>();
+        let grown: Vec<usize> = grown.iter().map(|at| places[*at]).collect();
+        let more = with(&stays, &grown)?;
+        let is_smaller = |at: &usize| whole_gb(case.files[*at].size_gb) < more.size_gb;
+        let smaller: Vec<usize> = grown.into_iter().filter(is_smaller).collect();
+        Some((more, smaller, stays))
     });
-    let taken_gb = |(more, smaller): &(More, Vec<usize>)| {
+    let taken_gb = |more: &More, smaller: &[usize]| {
         let grown_gb: f64 = smaller.iter().map(|at| more.size_gb - case.files[*at].size_gb).sum();
         more.added as f64 * more.size_gb + grown_gb
     };
-    let both = as_they_are.into_iter().chain(all_alike);
-    let (more, smaller) = both.min_by(|a, b| taken_gb(a).total_cmp(&taken_gb(b)))?;
+    let (more, smaller, stays) = tried.min_by(|a, b| taken_gb(&a.0, &a.1).total_cmp(&taken_gb(&b.0, &b.1)))?;
     // Where there is no room for that, files that are part empty give some back first and keep their limits: smaller ones then carry as much.
     let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
-    let has_no_room = smaller.is_empty() && more.added > 0 && taken_gb(&(more.clone(), Vec::new())) > free_gb;
+    let has_no_room = smaller.is_empty() && more.added > 0 && taken_gb(&more, &[]) > free_gb;
     let shrunk = shrunk(&places, &kept, case).filter(|_| has_no_room);
-    let with_less = shrunk.as_ref().and_then(|kept| with(kept)).filter(|less| less.added > 0);
+    let with_less = shrunk.as_ref().and_then(|kept| with(kept, &[])).filter(|less| less.added > 0);
     let (more, kept, shrunk) = match (with_less, shrunk) {
         (Some(less), Some(smaller)) => {
             let sizes = places.iter().zip(&smaller).map(|(at, (size_gb, _))| (*at, *size_gb));
             let sizes = sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect();
             (less, smaller, sizes)
         }
-        _ => (more, kept, Vec::new()),
+        _ => (more, stays, Vec::new()),
     };
     let all = places.len() + more.added;
-    let kept = if smaller.is_empty() { kept.as_slice() } else { &[] };
     let new = std::iter::repeat_n((more.size_gb, more.step.clone()), all - kept.len());
     let files: Vec<(f64, Step)> = kept.iter().cloned().chain(new).collect();
     let of = |limit: fn(&Step) -> Option<f64>| together(&files, limit, if all > 1 { rules.imbalance } else { 1.0 });

@@ -51,6 +51,16 @@ impl Fit {
         self.fits.iter().all(|fits| *fits)
     }
 
+    /// The files of those that fit once other files gave so many GB back, besides all that fit now.
+    pub fn after(&self, wanted: &[Bundle], back_gb: f64) -> Vec<usize> {
+        let then = self.which(back_gb);
+        // What takes its room from one that comes later is no gain.
+        let are_all = self.fits.iter().zip(&then).all(|(now, then)| *then || !*now);
+        let is_more = |(now, then): (&bool, &bool)| are_all && *then && !*now;
+        let more = wanted.iter().zip(self.fits.iter().zip(&then)).filter(|(_, both)| is_more(*both));
+        more.flat_map(|(one, _)| one.files.clone()).collect()
+    }
+
     /// Of each that is wanted whether it fits, after those before it, where other files give so many GB back.
     fn which(&self, back_gb: f64) -> Vec<bool> {
         let mut giving = self.given.clone();
@@ -157,14 +167,8 @@ pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Opt
     let of_disks = || case.files.iter().filter(|file| !file.is_of_tempdb());
     let sum = |of: fn(&DatabaseFile) -> Option<f64>| of_disks().filter_map(of).sum::<f64>();
     let rates = [sum(|file| file.iops), sum(|file| file.mb_per_s)];
-    let then = fit.which(back_gb);
-    // What takes its room from one that comes later is no gain.
-    let are_all = fit.fits.iter().zip(&then).all(|(now, then)| *then || !*now);
-    let is_more = |(now, then): (&bool, &bool)| are_all && *then && !*now;
-    let more = wanted.iter().zip(fit.fits.iter().zip(&then)).filter(|(_, both)| is_more(*both));
-    let after = more.flat_map(|(one, _)| one.files.clone()).collect();
     let finding = Finding::Short {
-        after,
+        after: fit.after(wanted, back_gb),
         files_gb: [Some(needed_gb), most_gb],
         blobs_gb,
         larger: wanted.iter().map(|one| one.sizes.len()).sum(),

@@ -18,8 +18,8 @@ const READ_TIMES: f64 = 1.1;
 /// What is loaded elsewhere first, or written shorter, takes less of the log.
 const LESS_LOG: &str = "load into tempdb first, or use clustered columnstore indexes, which log less";
 
-/// What one piece of advice says.
-pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
+/// What one piece of advice says, which is one of all.
+pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -> String {
     let names = |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let named = || names(&one.files);
     let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
@@ -52,7 +52,7 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
             let databases = listed(&databases, MOST_NAMED);
             format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
         }
-        Finding::Grow { .. } => grow(one, files, limits),
+        Finding::Grow { .. } => grow(one, all, files, limits),
         Finding::Add { used_percent, of, shrunk, larger, brings, .. } => {
             let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gb(*size_gb)));
             let first = first.collect::<Vec<_>>();
@@ -62,9 +62,9 @@ pub fn advice(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
                 format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", listed(&first, MOST_NAMED))
             };
             let larger_words = larger.as_ref().map(|larger| larger_files(larger, files)).unwrap_or_default();
-            let all = brings.iter().chain(larger.iter().flat_map(|larger| &larger.brings));
-            let most_percent = all.map(|brings| brings.most_percent).reduce(f64::max);
-            let log = most_percent.and_then(|most| log_next(one.files[0], (files, limits), most));
+            let gains = brings.iter().chain(larger.iter().flat_map(|larger| &larger.brings));
+            let most_percent = gains.map(|brings| brings.most_percent).reduce(f64::max);
+            let log = most_percent.and_then(|most| log_next(one.files[0], all, (files, limits), most));
             let more = more_files(&stands(*used_percent, *of), &one.finding, one.files.len());
             more + &first + &larger_words + &log.unwrap_or_default()
         }
@@ -135,7 +135,7 @@ fn larger_commits(places: &[usize], files: &[DatabaseFile], of: LimitOf) -> Opti
 }
 
 /// That files are to grow, why, and what it brings.
-fn grow(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
+fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -> String {
     let Finding::Grow { used, slow_ms, size_gb, step, fits, brings } = &one.finding else { return String::new() };
     let names: Vec<String> = one.files.iter().map(|at| files[*at].label()).collect();
     let named = || listed(&names, MOST_NAMED);
@@ -146,14 +146,15 @@ fn grow(one: &Advice, files: &[DatabaseFile], limits: &Limits) -> String {
         (None, Some((percent, of))) => stands(*percent, *of),
         (None, None) => {
             let grow = if one.files.len() > 1 { "grow" } else { "grows" };
-            format!("{} {grow} as well, as rows are spread over all of the filegroup", named())
+            let more_gb: f64 = one.files.iter().map(|at| size_gb - files[*at].size_gb).sum();
+            format!("{} {grow} by {}, as rows are spread over all of the filegroup (below)", named(), gb(more_gb))
         }
     };
     let is_same = one.files.iter().all(|at| limits.files[*at].step.as_ref() == Some(step));
     if is_same && used.is_none() && slow_ms.is_none() {
         return format!("{why}: to {}, which leaves its limits as they are.", gb(*size_gb));
     }
-    let log = brings.as_ref().and_then(|brings| log_next(one.files[0], (files, limits), brings.most_percent));
+    let log = brings.as_ref().and_then(|brings| log_next(one.files[0], all, (files, limits), brings.most_percent));
     let unknown = slow_ms.map(|_| "; by how much that helps is not known".to_owned());
     let brings = brings.as_ref().map(gains).or(unknown).unwrap_or_default();
     let room = if *fits { "" } else { ". There is no room for that" };
@@ -236,6 +237,10 @@ fn by_cores(cores: Cores) -> String {
         Cores::Faster(vcores, rate) => {
             format!("; more vCores raise the rate ({vcores} have {})", quantity(rate, "MB/s"))
         }
+        Cores::OneLog(rate) => format!(
+            "; the log of one database has {} at most at any number of vCores, so that a load divided over several databases has more",
+            quantity(rate, "MB/s")
+        ),
     }
 }
 
@@ -249,6 +254,14 @@ fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores
             mb(largest),
             mb(limit),
             if cores == Cores::Nothing { "" } else { ", or the instance has other vCores" }
+        );
+    }
+    if let Cores::OneLog(most) = cores {
+        return format!(
+            "{first} grows by up to {} of the {} that the log of one database may, whatever the size of its file: {LESS_LOG}{}.",
+            mb(largest),
+            mb(most),
+            by_cores(cores)
         );
     }
     if all > limit {
@@ -272,9 +285,11 @@ fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores
 /// That a larger file would do no more.
 fn held(why: Hindrance, named: &str) -> String {
     match why {
-        Hindrance::LogRate { limit_mb_per_s } => format!(
-            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: {LESS_LOG}.",
-            quantity(limit_mb_per_s, "MB/s")
+        Hindrance::LogRate { limit_mb_per_s, is_of_database } => format!(
+            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: \
+             {LESS_LOG}{}.",
+            quantity(limit_mb_per_s, "MB/s"),
+            by_cores(if is_of_database { Cores::OneLog(limit_mb_per_s) } else { Cores::Nothing })
         ),
         Hindrance::Container => {
             format!("{named} is a container, as of tables in memory: its size can't be set, so none is advised.")

@@ -3,6 +3,7 @@
 use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::rules::{NORMAL_MS, is_of_storage, used};
+use plimsoll_plan::storage::Cores;
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Settled};
 
 use super::brings::MOST_NAMED;
@@ -168,13 +169,19 @@ pub fn missing(files: &[DatabaseFile]) -> Option<String> {
 /// That logs grow as fast as they may, which no size of a file changes.
 pub fn log_at_rate(plan: &Plan<'_>) -> Option<String> {
     let of = |one: &Advice| match one.finding {
+        Finding::LogRate { largest_mb_per_s, cores: Cores::OneLog(most), .. } => Some(format!(
+            "{} stands at the rate by which the log of one database may grow: {} of {}.",
+            plan.files[*one.files.first()?].label(),
+            quantity(largest_mb_per_s, "MB/s"),
+            quantity(most, "MB/s")
+        )),
         // More than that was not at one time, or was read.
         Finding::LogRate { mb_per_s, limit_mb_per_s, .. } if mb_per_s <= limit_mb_per_s => Some(format!(
             "The logs together stand at the rate by which those of the instance may grow: {} of {}.",
             quantity(mb_per_s, "MB/s"),
             quantity(limit_mb_per_s, "MB/s")
         )),
-        Finding::NoUse { why: Hindrance::LogRate { limit_mb_per_s } } => Some(format!(
+        Finding::NoUse { why: Hindrance::LogRate { limit_mb_per_s, .. } } => Some(format!(
             "{} stands at the rate by which a log may grow: {}.",
             listed(&one.files.iter().map(|at| plan.files[*at].label()).collect::<Vec<_>>(), MOST_NAMED),
             quantity(limit_mb_per_s, "MB/s")

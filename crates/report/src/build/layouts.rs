@@ -51,6 +51,10 @@ pub struct Found {
     pub gains: Vec<Gain>,
     /// Files that are to grow, or to be more, and have no room to, by their places in the list.
     pub without_room: Vec<usize>,
+    /// Those of them that have room once other files gave back what brings them nothing.
+    pub room_after: Vec<usize>,
+    /// So many GB are given back then.
+    pub back_gb: f64,
     /// Databases of which larger files take the least space.
     pub enlarged: Vec<Enlarged>,
     /// How they were chosen.
@@ -129,10 +133,20 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
         ));
     }
     if !found.without_room.is_empty() {
-        let names: Vec<String> = found.without_room.iter().map(|at| files[*at].label()).collect();
-        let names = listed(&names, 2 * MOST_NAMED);
+        let names =
+            |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), 2 * MOST_NAMED);
+        let after = if found.room_after.is_empty() {
+            String::new()
+        } else {
+            format!(
+                " With {} given back that bring nothing (above) there is room for {}.",
+                quantity(found.back_gb, "GB"),
+                names(&found.room_after)
+            )
+        };
         all.push(format!(
-            "To have {headroom} to spare these would have to grow or to be more, and such an instance has no room for that: {names}."
+            "To have {headroom} to spare these would have to grow or to be more, and such an instance has no room for that: {}.{after}",
+            names(&found.without_room)
         ));
     }
     if !found.enlarged.is_empty() {

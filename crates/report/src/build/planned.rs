@@ -54,7 +54,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     let is_smaller = |one: &&Advice| matches!(one.finding, Finding::Shrink { .. });
     let (smaller, first): (Vec<&Advice>, Vec<&Advice>) = first.into_iter().partition(is_smaller);
     for one in first {
-        answer.say(Tone::Plain, advice(one, files, limits));
+        answer.say(Tone::Plain, advice(one, advised, files, limits));
     }
     answer.say(Tone::Plain, advised::smaller(&smaller, files));
     if grown > MOST_GROWN {
@@ -115,7 +115,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         further.say(Tone::Quiet, text.to_owned());
     }
     for one in rest {
-        further.say(Tone::Plain, advice(one, files, limits));
+        further.say(Tone::Plain, advice(one, advised, files, limits));
     }
     let mut more = Part::detail("What was published");
     more.table("Limits of a file by its size", steps(storage));

@@ -99,7 +99,10 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         ("instance", Some(Value::Object(instance))),
         ("waits", waits),
         ("cpu_percent", plan.observed.cpu_percent.map(|percent| json!(percent))),
-        ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, all, found)).collect::<Vec<_>>()))),
+        (
+            "advice",
+            Some(json!(plan.advised.iter().map(|one| advice_of(one, plan.advised, all, found)).collect::<Vec<_>>())),
+        ),
         ("remarks", Some(plan.remarks).filter(|all| !all.is_empty()).map(|all| json!(all))),
         (
             "statements",
@@ -175,12 +178,12 @@ pub fn disks(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Value
     })
 }
 
-fn advice_of(one: &Advice, all: &[DatabaseFile], limits: &Limits) -> Value {
+fn advice_of(one: &Advice, advised: &[Advice], all: &[DatabaseFile], limits: &Limits) -> Value {
     let files = one.files.iter().map(|at| format!("{}.{}", all[*at].database, all[*at].name));
     json!({
         "rule": one.rule.id,
         "files": files.collect::<Vec<_>>(),
-        "text": planned::advice(one, all, limits),
+        "text": planned::advice(one, advised, all, limits),
         "is_alternative": one.is_alternative,
         "source": one.rule.source,
         "date": one.rule.date,

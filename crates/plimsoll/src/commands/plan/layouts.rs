@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_plan::choice::{self, Choice};
-use plimsoll_plan::judgement::Judgement;
+use plimsoll_plan::judgement::{self, Judgement};
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::Limits;
 use plimsoll_plan::rules::space::{self, Bundle};
@@ -69,7 +69,7 @@ pub(super) fn search(
             found.enlarged.push(one);
         }
     }
-    leave_out(&mut found, (files, limits), storage);
+    leave_out(&mut found, (files, limits), storage, judged);
     fit_together(&mut found, (files, limits), storage);
     let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
     let mut steps = steps(&found, files, judged, storage);
@@ -131,7 +131,12 @@ fn percent(at: usize, files: &[DatabaseFile], limits: &Limits) -> f64 {
 
 /// Leaves out files that are to grow and have no room to, whatever the space is raised to. Those that use most of their limits come first, and
 /// data files of a database grow together or not at all.
-fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), storage: &Storage<'_>) {
+fn leave_out(
+    found: &mut Found,
+    (files, limits): (&[DatabaseFile], &Limits),
+    storage: &Storage<'_>,
+    judged: &Judgement,
+) {
     let most = |all: &[(usize, f64)]| all.iter().map(|(at, _)| percent(*at, files, limits)).fold(0.0, f64::max);
     let kinds = found.enlarged.iter().flat_map(|one| {
         let is_data = |(at, _): &(usize, f64)| files[*at].kind == FileKind::Data;
@@ -153,6 +158,12 @@ fn leave_out(found: &mut Found, (files, limits): (&[DatabaseFile], &Limits), sto
     let wanted: Vec<Bundle> =
         sizes.into_iter().map(|sizes| Bundle { files: places(&sizes), sizes, ..Bundle::default() }).collect();
     let fit = space::fit(files, limits, storage, &wanted);
+    // What a layout changes gives back what that says.
+    let is_changed =
+        |at: &usize| found.needs.iter().any(|need| need.database.eq_ignore_ascii_case(&files[*at].database));
+    let kept = judged.advice.iter().filter(|one| !one.files.iter().any(is_changed));
+    found.back_gb = judgement::back_gb(kept, files);
+    found.room_after = fit.after(&wanted, found.back_gb);
     for one in &mut found.enlarged {
         let (fits, rest): (Vec<(usize, f64)>, Vec<_>) =
             one.files.iter().copied().partition(|(at, _)| fit.first.contains(at));
