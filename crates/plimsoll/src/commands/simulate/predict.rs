@@ -150,6 +150,11 @@ fn hardware(source: &RunRecord, evidence: &Evidence) -> Result<(Hardware, u64), 
     Ok((hardware, address.scale))
 }
 
+/// A scale as targets have it.
+fn written(scale: u64) -> String {
+    if scale > 1 { format!("1/{scale}") } else { "1".to_owned() }
+}
+
 /// The hardware that is meant, at the scale of the run.
 fn target(on: &str, own: &Hardware, scale: u64, source: &RunRecord) -> Result<Target, Failure> {
     let on = on.strip_prefix(LAB).unwrap_or(on);
@@ -158,7 +163,7 @@ fn target(on: &str, own: &Hardware, scale: u64, source: &RunRecord) -> Result<Ta
     }
     let (subject, options) =
         on.split_once('?').map_or((on, String::new()), |(subject, options)| (subject, format!("&{options}")));
-    let address = Address::parse(&format!("{LAB}{subject}?scale=1/{}{options}", scale.max(1)).replace("=1/1", "=1"))?;
+    let address = Address::parse(&format!("{LAB}{subject}?scale={}{options}", written(scale)))?;
     let level = level::find(&address)?;
     let hardware = own.moved_to(&level.spec, level.disk.is_some());
     let scheme = if source.target.starts_with(LAB) { LAB } else { "hardware:" };
@@ -175,4 +180,17 @@ fn failure(error: &CalibrationError) -> Failure {
 /// The time of day, as records keep it.
 pub fn now(clock: &RealClock) -> String {
     format!("{:.3}", clock.timestamp(clock.now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scale_of_a_run_is_one_of_a_target() {
+        for scale in [1, 2, 10, 16, 64, 128, 4096] {
+            let address = Address::parse(&format!("{LAB}azure-sql-db/S2?scale={}", written(scale))).unwrap();
+            assert_eq!(address.scale, scale);
+        }
+    }
 }
