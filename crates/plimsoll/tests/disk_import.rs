@@ -41,7 +41,7 @@ fn a_log_of_sqlio_is_shown_in_percent_of_what_was_bought() {
     fs::write(scene.path("a.log"), log(1.0)).unwrap();
     let said = scene.say(&[&["disk", "import", "a.log"], &BOUGHT[..]].concat());
     assert_eq!(said.code, 0, "{said:#?}");
-    let answer = "Of the 8,000 IOPS or 960 MB/s that were bought: OW 95 %, OR 77 %, SW 70 %, LR 50 %, LW 68 %.";
+    let answer = "Of the limit of 8,000 IOPS or 960 MB/s: OW 95 %, OR 77 %, SW 70 %, LR 50 %, LW 68 %.";
     let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(answer) && text.contains("Below the expected 75 %: SW ("), "{text}");
     let json = scene.say(&["disk", "import", "a.log", "--json"]).json();

@@ -164,6 +164,7 @@ fn latency(of: Node<'_, '_>) -> Result<Latency, ImportError> {
         return Err(ImportError::at(line(of), "the mean response time is not between the shortest and the longest"));
     }
     let latency = Latency { min_us, mean_us, max_us, percentiles_us, ..Latency::default() };
-    latency.check_percentiles(min_us, max_us).map_err(|problem| ImportError::at(line(of), problem))?;
+    let checked = latency.check_percentiles(min_us, max_us).and_then(|()| latency.check_mean());
+    checked.map_err(|problem| ImportError::at(line(of), problem))?;
     Ok(latency)
 }

@@ -247,6 +247,7 @@ fn latency(side: &Object) -> Result<Latency, String> {
     }
     let end = |name: &str| Some(times.get(name)?.as_f64()? * factor);
     latency.check_percentiles(end("min"), end("max"))?;
+    latency.check_mean()?;
     Ok(latency)
 }
 

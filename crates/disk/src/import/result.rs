@@ -97,6 +97,24 @@ impl Latency {
         ))
     }
 
+    /// The least that the mean can be by the percentiles, which are no longer than the times above them; 0 without any.
+    fn least_by_percentiles_us(&self) -> f64 {
+        let ends = self.percentiles_us.iter().skip(1).map(|(percent, _)| *percent).chain([100.0]);
+        let parts = self.percentiles_us.iter().zip(ends).map(|((percent, us), end)| (end - percent).max(0.0) * us);
+        let below = self.percentiles_us.first().zip(self.min_us).map_or(0.0, |((percent, _), min)| percent * min);
+        (below + parts.sum::<f64>()) / 100.0 / PART_WIDTH
+    }
+
+    /// An error if the mean is less than it can be by the percentiles.
+    pub(super) fn check_mean(&self) -> Result<(), String> {
+        let (Some(mean), least) = (self.mean_us, self.least_by_percentiles_us()) else { return Ok(()) };
+        if mean >= least - 1.0 {
+            return Ok(());
+        }
+        let [mean, least] = [mean, least].map(|us| format!("{:.3} ms", us / 1e3));
+        Err(format!("a mean of {mean} is less than {least}, the least that it can be by the percentiles"))
+    }
+
     /// The mean, or the least that it can be where times and parts are rounded.
     pub(super) fn least_mean_us(&self) -> Option<f64> {
         if self.histogram_percent.is_empty() {
@@ -156,4 +174,28 @@ pub(super) fn is_amount(value: f64) -> bool {
 /// Whether a time is long enough to count in: seconds.
 pub(super) fn is_time(seconds: f64) -> bool {
     seconds >= 1e-3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_is_no_less_than_its_percentiles_allow() {
+        let checked = |min: f64, mean: f64, percentiles: &[(f64, f64)]| {
+            let latency = Latency {
+                min_us: Some(min),
+                mean_us: Some(mean),
+                percentiles_us: percentiles.to_vec(),
+                ..Latency::default()
+            };
+            latency.check_mean()
+        };
+        let spread = [(50.0, 7_000.0), (99.0, 20_000.0)];
+        // Half of them take 0.5 ms or more, 49 of 100 at least 7 ms, and one 20 ms.
+        assert!(checked(500.0, 3_900.0, &spread).is_ok());
+        let refused = checked(500.0, 600.0, &spread).unwrap_err();
+        assert!(refused.starts_with("a mean of 0.600 ms is less than 3.8"), "{refused}");
+        assert!(checked(500.0, 600.0, &[]).is_ok());
+    }
 }

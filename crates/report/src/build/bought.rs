@@ -79,10 +79,10 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         (!alone.is_empty()).then(|| format!("measured only one at a time, which fills no disk: {}", list(&alone))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let mut sentence = format!("Of the {} that were bought: {}.", limit.join(" or "), parts.join("; "));
+    let mut sentence = format!("Of the limit of {}: {}.", limit.join(" or "), parts.join("; "));
     if works.iter().any(|work| work.percent > BURST_PERCENT) {
         sentence.push_str(
-            " What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here.",
+            " What is above 100 % may be a burst, which ends, a cache that answers, or I/Os that count as fewer than reckoned here.",
         );
     }
     if let Some(ceiling) = limits.iops.filter(|_| rows.iter().any(|row| limits.pieces(row.cell) > 1)) {
@@ -151,7 +151,7 @@ mod tests {
         let ceiling = Ceiling { resource: "data_iops".to_owned(), value: 320.0, ..Default::default() };
         let mut record = record(2);
         record.ceilings = vec![ceiling];
-        assert!(bought(&record).is_some_and(|told| told.starts_with("Of the 320 IOPS")));
+        assert!(bought(&record).is_some_and(|told| told.starts_with("Of the limit of 320 IOPS")));
         assert_eq!(limits(&record).len(), 1);
         record.repetitions.iter_mut().flat_map(|one| &mut one.points).for_each(|point| point.cell = None);
         assert_eq!((bought(&record), limits(&record)), (None, Vec::new()));
@@ -176,7 +176,7 @@ mod tests {
         record.ceilings = vec![ceiling("data_iops", 40_000.0, None), ceiling("data_bandwidth", 1e6, None)];
         let said = |record: &RunRecord| bought(record).unwrap();
         // Of both numbers under way the higher rate is what the disk delivers.
-        assert_eq!(said(&record), "Of the 40,000 IOPS or 1,000,000 MB/s that were bought: OR 50 %.");
+        assert_eq!(said(&record), "Of the limit of 40,000 IOPS or 1,000,000 MB/s: OR 50 %.");
         record.ceilings[0].stripe = Some(Stripe { columns: 2, unit_bytes: 4096 });
         let over_two = " I/Os of more than 4.00 KB fall on several disks, and count on each.";
         assert!(said(&record).ends_with(&format!("OR 100 %.{over_two}")), "{}", said(&record));
@@ -185,7 +185,7 @@ mod tests {
         assert!(said(&record).ends_with("OR 100 %. I/Os of more than 4.00 KB count as several."), "{}", said(&record));
         record.ceilings[0].value = 20_000.0;
         assert!(
-            said(&record).contains("OR 200 %. What is above 100 % may be a burst, which ends, or I/Os that count as fewer than reckoned here."),
+            said(&record).contains("OR 200 %. What is above 100 % may be a burst, which ends, a cache that answers, or I/Os that count as fewer than reckoned here."),
             "{}",
             said(&record)
         );
@@ -214,7 +214,7 @@ mod tests {
         let (one, full) = ((read(1, 1), 100.0), (read(2, 32), 5_000.0));
         assert_eq!(
             run(&[full.clone(), one.clone(), (log.clone(), 200.0)]),
-            "Of the 5,000 IOPS that were bought: random read 8 KiB 100 %; measured only one at a time, which fills no disk: random write 8 KiB \
+            "Of the limit of 5,000 IOPS: random read 8 KiB 100 %; measured only one at a time, which fills no disk: random write 8 KiB \
              o_dsync 4 %. All with more under way are at 75 % or above, as expected."
         );
         let below = run(&[(read(2, 32), 3_000.0), one.clone()]);
