@@ -152,6 +152,8 @@ fn warnings(telling: &Telling<'_>) -> Vec<String> {
     }
     warnings.extend(telling.prediction.unknown.iter().map(|text| format!("the source does not say: {text}")));
     warnings.extend(calibrated.derived.bounds.iter().map(|text| format!("a bound binds: {text}")));
+    // What spoils the run spoils what is made of it.
+    warnings.extend(telling.source.warnings.iter().map(|text| format!("the source was warned of this: {text}")));
     warnings
 }
 
