@@ -17,15 +17,17 @@ struct Work {
     percent: f64,
     /// The most that it had under way.
     under_way: u64,
+    /// Whether it could not do all that the disk can.
+    is_held: bool,
 }
 
 impl Work {
     /// The works of these cells; `None` where there are no limits.
     fn of(rows: &[Row<'_>], limits: &Limits<'_>) -> Option<Vec<Self>> {
-        let mut works: Vec<(Cell, BTreeMap<u64, f64>)> = Vec::new();
+        let mut works: Vec<((Cell, bool), BTreeMap<u64, f64>)> = Vec::new();
         for row in rows {
             let percent = row.percent_of(limits)?;
-            let work = Cell { threads: 1, queue_depth: 1, ..row.cell.clone() };
+            let work = (Cell { threads: 1, queue_depth: 1, ..row.cell.clone() }, row.is_held());
             let at = works.iter().position(|(known, _)| *known == work).unwrap_or_else(|| {
                 works.push((work, BTreeMap::new()));
                 works.len() - 1
@@ -34,10 +36,11 @@ impl Work {
             let known = works[at].1.entry(row.under_way()).or_insert(percent);
             *known = known.min(percent);
         }
-        let of = |(cell, percents): (Cell, BTreeMap<u64, f64>)| Self {
+        let of = |((cell, is_held), percents): ((Cell, bool), BTreeMap<u64, f64>)| Self {
             class: plain(&cell.label),
             percent: percents.values().copied().fold(0.0, f64::max),
             under_way: percents.keys().copied().max().unwrap_or(1),
+            is_held,
         };
         Some(works.into_iter().map(of).collect())
     }
@@ -62,8 +65,9 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     // A database has limits as well, and no cells.
     rows.first()?;
     let works = Work::of(&rows, &limits)?;
-    let (alone, judged): (Vec<&Work>, Vec<&Work>) = works.iter().partition(|work| work.under_way == 1);
-    let (alone, works_judged) = (classes(&alone), judged);
+    let (held, free): (Vec<&Work>, Vec<&Work>) = works.iter().partition(|work| work.is_held);
+    let (alone, works_judged): (Vec<&Work>, Vec<&Work>) = free.into_iter().partition(|work| work.under_way == 1);
+    let (held, alone) = (classes(&held), classes(&alone));
     let judged = classes(&works_judged);
     let range = |(name, low, high): &(&str, f64, f64)| {
         let [low, high] = [low, high].map(|percent| told(*percent, limits.expected));
@@ -77,6 +81,7 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         (!judged.is_empty()).then(|| list(&judged)),
         // Nobody fills a disk so, whatever disk it is.
         (!alone.is_empty()).then(|| format!("measured only one at a time, which fills no disk: {}", list(&alone))),
+        (!held.is_empty()).then(|| format!("at a rate that was asked for or beside others: {}", list(&held))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let mut sentence = format!("Of the limit of {}: {}.", limit.join(" or "), parts.join("; "));
@@ -102,10 +107,14 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         let most = works.iter().map(|work| work.under_way).max().unwrap_or(1);
         let may_be_more = all_below().any(|work| work.under_way < most);
         let more = if may_be_more { " More under way may bring more." } else { "" };
-        let all = if alone.is_empty() { "All" } else { "All with more under way" };
+        let all = match (alone.is_empty(), held.is_empty()) {
+            (true, true) => "All",
+            (false, true) => "All with more under way",
+            (_, false) => "All others",
+        };
         let judged = match (judged.as_slice(), below.as_slice()) {
             ([], _) => format!(
-                " Nothing was measured with more under way, so nothing is held against the expected {expected} %."
+                " Nothing was measured by itself with more under way, so nothing is held against the expected {expected} %."
             ),
             (_, []) => format!(" {all} are at {expected} % or above, as expected."),
             _ => format!(" Below the expected {expected} %: {}.{more}", below.join(", ")),
@@ -228,6 +237,19 @@ mod tests {
         let large = Cell { block_bytes: 65_536, ..read(2, 8) };
         let few = run(&[full.clone(), (Cell { label: large.work(), ..large }, 1_000.0)]);
         assert!(few.ends_with("random read 64 KiB (16 under way). More under way may bring more."), "{few}");
+        // Whoever asks for 500 a second gets no more.
+        let asked = {
+            let mut record = RunRecord::default();
+            let ceiling = Ceiling { resource: "data_iops".to_owned(), value: 5_000.0, ..Default::default() };
+            record.ceilings = vec![ceiling];
+            let point = Point { cell: Some(read(2, 32)), ..Point::default() };
+            let points = vec![point.with(Metric::Iops, 500.0).with(Metric::AskedPerSecond, 500.0)];
+            record.repetitions = vec![Repetition { points, ..Repetition::default() }];
+            record.parameters.insert("expect".to_owned(), 75.into());
+            bought(&record).unwrap()
+        };
+        assert!(asked.contains("at a rate that was asked for or beside others: random read 8 KiB 10 %"), "{asked}");
+        assert!(asked.ends_with("so nothing is held against the expected 75 %."), "{asked}");
         let alone = run(&[(log, 200.0)]);
         assert!(alone.contains("so nothing is held against the expected 75 %"), "{alone}");
     }

@@ -77,6 +77,12 @@ impl Row<'_> {
         limits.percent_of(self.cell, self.iops.value, self.bytes_per_s())
     }
 
+    /// Whether it could not do all that the disk can: it was asked for a rate, or ran beside others.
+    pub(super) fn is_held(&self) -> bool {
+        let is_asked = self.points.iter().any(|point| point.get(Metric::AskedPerSecond).is_some());
+        is_asked || self.cell.beside.is_some()
+    }
+
     /// Operations under way.
     pub(super) fn under_way(&self) -> u64 {
         u64::from(self.cell.threads) * u64::from(self.cell.queue_depth)
