@@ -98,7 +98,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     if is_other {
         return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
     }
-    let is_synchronous = option("ioengine").is_some_and(|engine| SYNCHRONOUS.contains(&engine));
+    let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
     let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
         _ if reads >= operations => (None, "1"),
@@ -137,8 +137,9 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     })
 }
 
-/// Engines of fio that have one I/O under way, whatever `iodepth` says (fio's documentation, "I/O engine").
-const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+/// Engines of fio that have one operation under way, whatever `iodepth` says (fio's documentation, "I/O engine"). The first one is used on Linux
+/// where none is named.
+pub const SYNCHRONOUS: [&str; 6] = ["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"];
 
 /// Copies of a job, each of which was reported by itself.
 fn together(runs: Vec<Imported>) -> Option<Imported> {

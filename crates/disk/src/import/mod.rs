@@ -9,7 +9,7 @@ mod record;
 mod result;
 mod sqlio;
 
-pub(crate) use self::fio::{block_bytes as fio_block_bytes, size as fio_size};
+pub(crate) use self::fio::{SYNCHRONOUS, block_bytes as fio_block_bytes, size as fio_size};
 pub use self::record::{About, run};
 pub(crate) use self::result::class_of;
 use self::result::is_time;

@@ -202,8 +202,12 @@ fn what_fio_leaves_unsaid_is_its_default() {
     let without = FIO.replace("\"direct\": \"1\"", "\"group_reporting\": \"1\"");
     assert_eq!(read(&without).unwrap().1[0].is_direct, Some(false));
     // An engine that has one I/O under way has one, whatever is asked for.
-    let error = refused(&FIO.replace("libaio", "psync"));
-    assert!(error.contains("under way, where 2 were allowed"), "{error}");
+    for engine in ["psync", "none is named"] {
+        let text =
+            if engine == "psync" { FIO.replace("libaio", engine) } else { FIO.replace("\"ioengine\"", "\"name\"") };
+        let error = refused(&text);
+        assert!(error.contains("under way, where 2 were allowed"), "{engine}: {error}");
+    }
 }
 
 #[test]

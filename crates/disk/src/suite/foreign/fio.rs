@@ -7,7 +7,7 @@ use plimsoll_engine::target::mask_name;
 
 use super::super::read::MOST_CELLS;
 use super::cells::{CellText, Translated, suite};
-use crate::import::{fio_block_bytes, fio_size};
+use crate::import::{SYNCHRONOUS, fio_block_bytes, fio_size};
 
 /// Keys that change nothing of what is measured here, or that are always so.
 const WITHOUT_EFFECT: &[&str] = &[
@@ -156,9 +156,9 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
     }
     let file_bytes = sized(&["size", "filesize"])?.ok_or((line, format!("job '{name}' has no size")))?;
     let threads = whole(&["numjobs"])?.unwrap_or(1).clamp(1, 1 << 20) as u32;
-    let engine = get(&["ioengine"]).map_or(ONE_AT_A_TIME[0], |(value, _)| value);
+    let engine = get(&["ioengine"]).map_or(SYNCHRONOUS[0], |(value, _)| value);
     let queue_depth = match whole(&["iodepth"])?.unwrap_or(1).clamp(1, 1 << 20) as u32 {
-        depth if depth > 1 && ONE_AT_A_TIME.contains(&engine) => {
+        depth if depth > 1 && SYNCHRONOUS.contains(&engine) => {
             left_out.push(format!(
                 "job '{name}' has one operation under way, as in fio with ioengine={engine}, whatever its iodepth: ioengine=libaio has more"
             ));
@@ -247,9 +247,6 @@ const KNOWN: &[&str] = &[
 
 /// Other names of keys: of those that are given twice the last one counts, whatever it is called.
 const ALIASES: &[(&str, &str)] = &[("readwrite", "rw"), ("blocksize", "bs"), ("timeout", "runtime")];
-
-/// Engines of fio that make one operation after the other, whatever `iodepth` says. The first one is used on Linux where none is named.
-const ONE_AT_A_TIME: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"];
 
 /// Reads and writes a second of a copy of a job. fio has a rate for each, and one that is given alone is that of both.
 fn rates(text: &str, read_percent: u32) -> Option<[u64; 2]> {
