@@ -28,8 +28,10 @@ pub fn commits(record: &RunRecord) -> Option<String> {
     let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
     let commits = count_of(f64::from(COMMITS));
     // At best a database adds nothing.
-    let most = count_of(f64::from(COMMITS) / low);
-    let least = count_of(1.0 / (high / f64::from(COMMITS) + WORK_S));
+    // Few a second are told as they are: rounded, the range would not have them.
+    let shown = |rate: f64| if rate < 100.0 { quantity(rate, "").trim_end().to_owned() } else { count_of(rate) };
+    let most = shown(f64::from(COMMITS) / low);
+    let least = shown(1.0 / (high / f64::from(COMMITS) + WORK_S));
     Some(format!(
         "{commits} commits of one session wait {}{interval} for the log on this disk{note}. With the work of a \
          database itself, at most 60 us a commit, that is {least} to {most} commits a second.",
@@ -155,6 +157,8 @@ mod tests {
                 && wide.ends_with("that is 1,724 to 10,000 commits a second."),
             "{wide}"
         );
+        let slow = said(&Figure { value: 17_850.0, low: Some(17_800.0), high: Some(17_900.0), ..figure.clone() });
+        assert!(slow.ends_with("that is 2.79 to 2.81 commits a second."), "{slow}");
         let one = said(&Figure { low: None, high: None, values: vec![11.6], repetitions: 1, ..figure });
         assert!(
             one.contains("wait 11.6 s (without an interval)")
