@@ -72,6 +72,25 @@ fn without_identity(mut record: Value) -> Value {
     record
 }
 
+/// One session changes pages that are in memory. Their writes fill the disk, and it meets one of them seldom or often.
+#[test]
+fn a_disk_that_only_the_background_fills_is_no_bottleneck() {
+    let scene = scene();
+    let disk = "\n[disks.data]\niops = 200\nlatency = \"1ms\"\n[files.data]\ndisk = \"data\"\nsize = \"10GB\"\n\
+                [background_writer]\ndirty_share = 0.1\nwrites_in_flight = 8\npages_per_write = 1\n[buffer_pool]\npages = 8_000\n";
+    std::fs::write(scene.path("mine.toml"), format!("{SCENARIO}{disk}")).unwrap();
+    let words = ["simulate", "mine.toml", "--json", "--set", "workload.changes=1", "--set", "workload.sessions=1"];
+    let verdict = |more: &[&str]| {
+        let all = [&words[..], &["--set", "workload.think_time=0s", "--set", "run.duration=60s"], more].concat();
+        scene.say(&all).json()[0]["verdict"].clone()
+    };
+    let seldom = verdict(&[]);
+    assert_eq!(seldom["limit"], "none", "{seldom}");
+    assert!(seldom["evidence"].to_string().contains("Work in the background fills data, IOPS"), "{seldom}");
+    let often = verdict(&["--set", "buffer_pool.pages=1_000", "--set", "disks.data.iops=30"]);
+    assert_eq!(often["limit"], "data_iops", "{often}");
+}
+
 #[test]
 fn a_grid_has_a_record_for_each_case_and_the_same_bits_each_time() {
     let scene = scene();

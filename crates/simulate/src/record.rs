@@ -18,6 +18,8 @@ use crate::server::{FileFigures, Replication, Resource};
 
 /// A limit that is used to less than this did not hold the rate back by itself.
 const BOUND_PERCENT: f64 = 90.0;
+/// Nor did one for whose files sessions wait in less than this share of their time: it could not give as much as a limit that binds.
+const WAITED_PERCENT: f64 = 3.3;
 
 /// What the name of a target begins with.
 pub const SCHEME: &str = "scenario";
@@ -375,15 +377,28 @@ fn verdict(source: Source, replicated: &Replicated, unsteady: Option<String>) ->
             "Requests are answered at the rate at which they come; a higher limit would shorten response times alone.";
         evidence.insert(0, text.to_owned());
     }
-    let bound = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT && !all_answered;
-    let limit = used.first().filter(bound);
-    let mut also: Vec<String> = used.iter().skip(1).filter(bound).map(|(_, limit, ..)| (*limit).to_owned()).collect();
+    let waited = |name: &str| {
+        let of = |one: &Replication| one.resources.iter().find(|known| known.name == name)?.waited_percent;
+        replicated.figure(of).map(|found| found.value)
+    };
+    let is_full = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT;
+    let is_felt = |name: &str| waited(name).is_none_or(|percent| percent >= WAITED_PERCENT);
+    let quiet = used.iter().filter(is_full).find(|(name, ..)| !is_felt(name));
+    evidence.extend(quiet.map(|(name, ..)| {
+        format!(
+            "Work in the background fills {name}: sessions wait for it in {:.1} % of their time.",
+            waited(name).unwrap_or(0.0)
+        )
+    }));
+    let bound = |one: &&Used| is_full(one) && is_felt(&one.0) && !all_answered;
+    let limit = used.iter().find(bound);
+    let mut also: Vec<String> = used.iter().filter(bound).skip(1).map(|(_, limit, ..)| (*limit).to_owned()).collect();
     also.dedup();
     also.retain(|other| limit.is_some_and(|(_, limit, ..)| limit != other));
     Verdict {
         limit: Some(limit.map_or("none", |(_, limit, ..)| *limit).to_owned()),
         also,
-        utilisation_percent: used.first().map(|(_, _, percent, _)| *percent),
+        utilisation_percent: limit.or(used.first()).map(|(_, _, percent, _)| *percent),
         evidence,
         ..Verdict::default()
     }

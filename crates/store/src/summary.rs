@@ -227,10 +227,10 @@ pub(crate) fn resolve(connection: &Connection, path: &Path, wanted: &str) -> Res
     }
 }
 
-/// The newest run with this label.
+/// The newest run with this label, which is kept without blanks around it.
 fn newest_called(connection: &Connection, label: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT max(run_id) FROM run WHERE label = ?1";
-    connection.prepare_cached(sql)?.query_row([label], |row| row.get(0))
+    connection.prepare_cached(sql)?.query_row([label.trim()], |row| row.get(0))
 }
 
 /// The newest runs with an id that begins like this.

@@ -22,6 +22,7 @@ use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Resul
 use super::connection::Connection;
 use super::error::Errors;
 use super::hosts::{Host, address, hosts, is_loopback, unfit, usual_host};
+use super::identity::Identity;
 use super::login::{self, ChannelRule, Login, Route};
 use super::statements::sql;
 use super::url::{Location, SSL_MODES};
@@ -63,8 +64,8 @@ pub(super) struct Connector {
     reached: Arc<Mutex<Option<(Address, Host)>>>,
     /// What is about to be made there is noted here.
     pub(super) intents: Intents,
-    /// The number of the cluster, once it is known: with several hosts, or behind an address that moves, another one may answer later.
-    pub(super) cluster: Option<String>,
+    /// Who was found there first: with several hosts, or behind an address that moves, another one may answer later.
+    pub(super) identity: Identity,
 }
 
 impl Connector {
@@ -175,7 +176,7 @@ impl Connector {
             told: Told::default(),
             reached: Arc::default(),
             intents: credentials.intents.clone(),
-            cluster: None,
+            identity: Identity::default(),
         })
     }
 
@@ -210,7 +211,7 @@ impl Connector {
             tool_password: None,
             reached: Arc::default(),
             intents: self.intents.clone(),
-            cluster: None,
+            identity: Identity::default(),
             ..self.clone()
         }
     }
@@ -336,12 +337,8 @@ impl Connector {
         }
         // A database's owner says where its sessions look for names: nothing else is asked before.
         connection.row(sql("names of the system alone"), &[])?;
-        if let Some(cluster) = &self.cluster {
-            // Whoever may not ask any more is taken at his word.
-            let found = connection.value::<String>(sql("number of the cluster"), &[]).ok();
-            if found.is_some_and(|found| found != *cluster) {
-                return Ok(Some("another server answers there now, and not the one that was measured"));
-            }
+        if self.identity.is_anothers(connection) {
+            return Ok(Some("another server answers there now, and not the one that was measured"));
         }
         let is_wanted = self.is_wanted(connection)?;
         Ok((!is_wanted).then_some("the server is not one of the target_session_attrs asked for"))

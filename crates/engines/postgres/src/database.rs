@@ -40,7 +40,7 @@ impl PostgresDatabase {
     pub(super) fn open(mut connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
         connector.intents = connector.intents.at(&server.description.fingerprint);
-        connector.cluster.clone_from(&server.cluster);
+        connector.identity = server.identity.clone();
         Ok(Self { connector: Arc::new(connector), server })
     }
 }
@@ -96,7 +96,7 @@ impl Workspaces for PostgresDatabase {
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        place::remove(self.connector.as_ref(), workspace, |connection| {
+        let removed = place::remove(self.connector.as_ref(), workspace, |connection| {
             let patience = self.connector.route.lines.patience_for_locks(LOCK_PATIENCE).as_secs().to_string();
             connection.set(&filled("patience for locks", &[("seconds", &patience)]))?;
             if workspace.kind() != WorkspaceKind::Copy {
@@ -107,7 +107,11 @@ impl Workspaces for PostgresDatabase {
                 return Ok(false);
             }
             copies::drop_database(connection, &self.connector, workspace).map(|()| true)
-        })
+        })?;
+        if let Ok(mut connection) = self.connector.connect(CONTROL) {
+            self.connector.identity.check_same(&mut connection)?;
+        }
+        Ok(removed)
     }
 
     fn free_bytes(&self) -> Option<u64> {

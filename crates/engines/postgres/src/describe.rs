@@ -9,6 +9,7 @@ use plimsoll_measurement::Ceiling;
 use super::connect::Connector;
 use super::connection::{Connection, Texts};
 use super::counters;
+use super::identity::Identity;
 use super::statements::sql;
 
 /// Name of the engine in run records.
@@ -43,8 +44,7 @@ pub(super) struct Server {
     pub(super) data_directory: Option<PathBuf>,
     /// Where new tables go, for a server on this machine: the tablespace's folder, or the cluster's.
     pub(super) table_directory: Option<PathBuf>,
-    /// The number of its cluster, which its standbys share; for some users only.
-    pub(super) cluster: Option<String>,
+    pub(super) identity: Identity,
     /// What its settings hold it to.
     pub(super) ceilings: Vec<Ceiling>,
 }
@@ -57,8 +57,8 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let (version, database) = (row.text(0).unwrap_or_default().to_owned(), row.text(2).unwrap_or_default());
 
     let local = counters::postmaster(connection, connector.loopback).is_some();
-    // Both are for some users only; an error means that we are not among them.
-    let cluster = connection.value::<String>(sql("number of the cluster"), &[]).ok();
+    let identity = Identity::of(connection);
+    // For some users only; an error means that we are not among them.
     let directory = if local { connection.value::<String>(sql("folder of the cluster"), &[]).ok() } else { None };
     let data_directory = directory.map(PathBuf::from).filter(|directory| directory.join("PG_VERSION").is_file());
     let tablespace = if local { tablespace_directory(connection) } else { None };
@@ -78,13 +78,16 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         settings,
         local,
         cpus: cpus_of_machine().filter(|_| local),
-        fingerprint: format!("{}/{database}", cluster.clone().unwrap_or_else(|| connector.errors.address.clone())),
+        fingerprint: format!(
+            "{}/{database}",
+            identity.cluster.clone().unwrap_or_else(|| connector.errors.address.clone())
+        ),
         warnings,
         ..Description::new(NAME, version, page_bytes, weak_isolation)
     }
     .shown();
     let ceilings = ceilings(connection);
-    Ok(Server { description, version: row.get(1).unwrap_or(0), data_directory, table_directory, cluster, ceilings })
+    Ok(Server { description, version: row.get(1).unwrap_or(0), data_directory, table_directory, identity, ceilings })
 }
 
 /// The server's own cache, and the sessions that it lets in of users without privileges. The system's cache holds pages as well,

@@ -17,6 +17,7 @@ mod error;
 #[cfg(test)]
 mod fuzz;
 mod hosts;
+mod identity;
 mod login;
 mod password;
 mod pooler;

@@ -57,7 +57,7 @@ impl StatementSampler {
     pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Self> {
         let mut connection = connect(connector)?;
         let extension = Extension::find(&mut connection, version)?;
-        let identity = connector.cluster.clone().unwrap_or_else(|| connector.errors.address.clone());
+        let identity = connector.identity.cluster.clone().unwrap_or_else(|| connector.errors.address.clone());
         let (connector, own) = (Arc::clone(connector), BTreeSet::new());
         let mut sampler = Self {
             connector,

@@ -1,6 +1,7 @@
 //! Requests to PostgreSQL over a line of our own, against servers of our own and beside the ordinary session.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::fs;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -414,7 +415,7 @@ fn a_line_may_be_under_tls() {
     let server = Postgres::builder().start().unwrap();
     let data = server.data_directory();
     for (source, name) in [(&certificate, "server.crt"), (&key, "server.key")] {
-        let text = std::fs::read_to_string(source).unwrap();
+        let text = fs::read_to_string(source).unwrap();
         let lines = format!("SELECT line FROM regexp_split_to_table($x${}$x$, '\\n') line", text.trim());
         server.psql(&format!("COPY ({lines}) TO '{}/{name}'", data.display())).unwrap();
     }
@@ -487,6 +488,28 @@ fn another_server_is_not_taken_for_the_one_that_was_measured() {
     let error = database.session(&workspace, &workspace).err().unwrap();
     assert!(error.kind == ErrorKind::Connect && error.message.contains("another server answers"), "{error:?}");
     assert!(database.workspaces().is_err() && database.remove(&workspace).is_err());
+}
+
+/// A primary that is promoted once more stands for its standby: of the same cluster, on a timeline of its own.
+#[test]
+fn what_stays_at_the_primary_before_a_standby_was_promoted_is_told() {
+    let server = Postgres::builder().setting("restore_command", "false").start().unwrap();
+    let database = open(&server.socket_url("postgres"));
+    let claim = |name| {
+        let workspace = Workspace::run(name).unwrap();
+        drop(database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap());
+        workspace
+    };
+    let before = claim("restarted");
+    server.restart().unwrap();
+    assert!(database.remove(&before).unwrap(), "a restart changes nothing");
+    let before = claim("promoted");
+    server.stop_immediate().unwrap();
+    fs::write(server.data_directory().join("recovery.signal"), "").unwrap();
+    server.restart().unwrap();
+    let error = database.remove(&before).unwrap_err();
+    assert!(error.kind == ErrorKind::Lost && error.message.contains("a standby was promoted"), "{error:?}");
+    assert!(database.workspaces().unwrap().is_empty(), "here it is gone");
 }
 
 #[test]

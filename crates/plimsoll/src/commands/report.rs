@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use plimsoll_measurement::{RunRecord, exit};
@@ -118,8 +118,10 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     }
     let mut file = beside(&target).map_err(|error| failed(&error))?;
     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-    // A report is for its owner only, as a temporary file is, or keeps the rights that the one before it had.
+    // A report is for its owner only, as a temporary file is, or keeps the owner and the rights that the one before it had.
     if let Some(there) = there {
+        // Only root may give a file away.
+        let _ = fchown(file.as_file(), Some(there.uid()), Some(there.gid()));
         file.as_file().set_permissions(there.permissions()).map_err(|error| failed(&error))?;
     }
     file.persist(&target).map_err(|error| failed(&error.error))?;

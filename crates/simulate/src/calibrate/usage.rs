@@ -11,7 +11,14 @@ pub(super) fn resources(hardware: &Hardware, counted: &Counted) -> Vec<Resource>
     let spec = &hardware.spec;
     let mut all = Vec::new();
     let mut add = |name: &str, unit, limit, used: f64, ceiling: f64| {
-        all.push(Resource { name: name.to_owned(), unit, limit, used: used / counted.seconds, ceiling });
+        all.push(Resource {
+            name: name.to_owned(),
+            unit,
+            limit,
+            used: used / counted.seconds,
+            ceiling,
+            waited_percent: None,
+        });
     };
     if spec.cpu.is_limited() {
         add("CPU", "cores", "cpu", counted.cpu_ns / 1e9, spec.cpu.cores);

@@ -24,6 +24,8 @@ pub struct Resource {
     pub used: f64,
     /// What there is, in the unit.
     pub ceiling: f64,
+    /// Share of the response times in which sessions waited for the files behind it, in percent; absent for the CPU, whose use is no wait.
+    pub waited_percent: Option<f64>,
 }
 
 impl Resource {
@@ -194,7 +196,9 @@ fn resources(scenario: &Scenario, sum: &Counts, seconds: f64) -> Vec<Resource> {
         limit: "cpu",
         used: sum.cpu_ns as f64 / seconds / SECOND as f64,
         ceiling: cores,
+        waited_percent: None,
     };
+    let log = sum.files.len() - 1;
     let mut all = vec![cpu];
     for ceiling in &scenario.storage.ceilings {
         let count = |file: usize, kind: Kind| {
@@ -207,12 +211,17 @@ fn resources(scenario: &Scenario, sum: &Counts, seconds: f64) -> Vec<Resource> {
             LimitKind::WriteIops | LimitKind::WriteBandwidth => &[Kind::Write],
         };
         let used: f64 = ceiling.files.iter().flat_map(|file| kinds.iter().map(|kind| count(*file, *kind))).sum();
+        let waits =
+            [(Wait::Log, ceiling.files.contains(&log)), (Wait::Page, ceiling.files.iter().any(|file| *file != log))];
+        let waited: u128 =
+            waits.iter().filter(|(_, is_behind)| *is_behind).map(|(wait, _)| sum.waits_ns[*wait as usize]).sum();
         all.push(Resource {
             name: ceiling.name.clone(),
             unit: if ceiling.kind.is_of_bytes() { "bytes/s" } else { "I/Os/s" },
             limit: ceiling.limit,
             used: used / seconds,
             ceiling: ceiling.per_s,
+            waited_percent: Some(100.0 * waited as f64 / sum.response_ns as f64),
         });
     }
     all.sort_by(|one, other| other.percent().total_cmp(&one.percent()));

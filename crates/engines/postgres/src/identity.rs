@@ -1,0 +1,45 @@
+//! What tells a server from others that may answer at the same address.
+
+use plimsoll_engine::{Error, ErrorKind, Result};
+
+use super::connection::Connection;
+use super::statements::sql;
+
+/// What is absent is known to some users only.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Identity {
+    /// The number of its cluster, which its standbys share.
+    pub(super) cluster: Option<String>,
+    /// It begins anew where a standby is promoted. A standby has none: it may follow that of another primary.
+    pub(super) timeline: Option<String>,
+}
+
+impl Identity {
+    pub(super) fn of(connection: &mut Connection) -> Self {
+        let [cluster, timeline] = ["number of the cluster", "timeline"].map(|of| ask(connection, of));
+        Self { cluster, timeline }
+    }
+
+    /// Whether the server at the other end is of another cluster.
+    pub(super) fn is_anothers(&self, connection: &mut Connection) -> bool {
+        differs(connection, self.cluster.as_deref(), "number of the cluster")
+    }
+
+    /// An error if the server at the other end was a standby when this one was found: what was made before it was promoted is in two places.
+    pub(super) fn check_same(&self, connection: &mut Connection) -> Result<()> {
+        if !differs(connection, self.timeline.as_deref(), "timeline") {
+            return Ok(());
+        }
+        let message = "a standby was promoted meanwhile, and what was made before is still at the server that was the primary then";
+        Err(Error::new(ErrorKind::Lost, message).hint("once that server works again, name it alone in the URL"))
+    }
+}
+
+/// Whoever may not ask any more is taken at his word.
+fn differs(connection: &mut Connection, known: Option<&str>, statement: &str) -> bool {
+    known.is_some_and(|known| ask(connection, statement).is_some_and(|found| found != known))
+}
+
+fn ask(connection: &mut Connection, statement: &str) -> Option<String> {
+    connection.value(sql(statement), &[]).ok()
+}
