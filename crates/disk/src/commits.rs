@@ -6,14 +6,16 @@ use plimsoll_catalog::Catalog;
 use plimsoll_measurement::cell::{COMMITS, COMMITS_TIME};
 use plimsoll_measurement::{Metric, Point};
 
-/// Seconds that the commits wait for the log, by the first cell of each repetition that is written as a log; `None` without one.
+/// Seconds that the commits wait for the log, by the first cell of each repetition that is written as a log by itself; `None` without one.
 pub fn series(repetitions: &[Vec<&Point>]) -> Option<Series> {
-    let is_log = |point: &&&Point| {
-        let is_free = point.get(Metric::AskedPerSecond).is_none();
-        is_free && point.cell.as_ref().is_some_and(|cell| cell.is_log() && cell.beside.is_none())
-    };
     let seconds = |points: &Vec<&Point>| {
-        let rate = points.iter().find(is_log)?.get(Metric::Iops).filter(|rate| *rate > 0.0)?;
+        let is_log = |(place, point): &(usize, &&Point)| {
+            let next = points.get(place + 1).and_then(|next| next.cell.as_ref());
+            let is_free = point.get(Metric::AskedPerSecond).is_none();
+            is_free && point.cell.as_ref().is_some_and(|cell| cell.is_log() && !cell.is_among_others(next))
+        };
+        let (_, log) = points.iter().enumerate().find(is_log)?;
+        let rate = log.get(Metric::Iops).filter(|rate| *rate > 0.0)?;
         Some(f64::from(COMMITS) / rate)
     };
     let seconds: Vec<f64> = repetitions.iter().map(seconds).collect::<Option<_>>()?;
@@ -56,6 +58,12 @@ mod tests {
             assert_eq!(series(&[vec![&one], points]), None, "a mean of some repetitions is none");
         }
         assert_eq!(series(&[]), None);
+        // Beside reads a log waits for them as well.
+        let mut reads = point("queue_depth = 32", 5000.0);
+        let label = one.cell.as_ref().map(|cell| cell.label.clone());
+        reads.cell.iter_mut().for_each(|cell| cell.beside.clone_from(&label));
+        assert_eq!(series(&[vec![&two, &reads]]), None);
+        assert_eq!(series(&[vec![&two, &reads, &one]]).unwrap().values, [50.0], "the first that ran by itself");
     }
 
     #[test]

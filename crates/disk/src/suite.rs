@@ -3,7 +3,7 @@
 pub mod foreign;
 mod read;
 
-use crate::plan::Suite;
+use crate::plan::{MOST_BUFFER_BYTES, Suite};
 
 /// The built-in suites: the name on the command line, and the text.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -20,7 +20,15 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// # Errors
 /// A sentence that says what is wrong, with file and line.
 pub fn parse(file: &str, text: &str) -> Result<Suite, String> {
-    read::suite(file, text)
+    read::suite(file, text, MOST_BUFFER_BYTES)
+}
+
+/// Reads a suite that says what another tool did: nobody needs memory for that here.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn of_results(text: &str) -> Result<Suite, String> {
+    read::suite("the results", text, u64::MAX)
 }
 
 /// The built-in suite of that name.

@@ -85,7 +85,8 @@ pub fn is_step(cell: &Cell) -> bool {
 /// The places of the first work that has a knee, among the points of a repetition: all steps of a sweep, or cells that do the same with
 /// four and more numbers under way, each by itself and as fast as it can. Empty where there is none.
 pub fn way(points: &[&Point]) -> Vec<usize> {
-    let works: Vec<Option<Cell>> = points.iter().map(|point| work(point, points)).collect();
+    let next = |place: usize| points.get(place + 1).and_then(|next| next.cell.as_ref());
+    let works: Vec<Option<Cell>> = points.iter().zip(0..).map(|(point, place)| work(point, next(place))).collect();
     let of = |work: &Cell| (0..works.len()).filter(|at| works[*at].as_ref() == Some(work)).collect::<Vec<usize>>();
     let numbers = |places: &[usize]| {
         let steps = places.iter().filter_map(|at| Step::of_any(points[*at]));
@@ -97,11 +98,9 @@ pub fn way(points: &[&Point]) -> Vec<usize> {
 }
 
 /// What a cell does, whatever its class and however much of it is under way; `None` where others hold it back.
-fn work(point: &Point, all: &[&Point]) -> Option<Cell> {
-    let cell = point.cell.as_ref().filter(|cell| cell.beside.is_none())?;
-    let is_beside = |other: &Cell| other.beside.as_ref() == Some(&cell.label);
-    let is_shared = all.iter().filter_map(|other| other.cell.as_ref()).any(is_beside);
-    let is_free = point.get(Metric::AskedPerSecond).is_none() && !is_shared;
+fn work(point: &Point, next: Option<&Cell>) -> Option<Cell> {
+    let cell = point.cell.as_ref().filter(|cell| !cell.is_among_others(next))?;
+    let is_free = point.get(Metric::AskedPerSecond).is_none();
     is_free.then(|| Cell { label: String::new(), threads: 1, queue_depth: 1, ..cell.clone() })
 }
 

@@ -105,6 +105,12 @@ impl Cell {
         self.block_bytes.saturating_mul(u64::from(self.writes_per_sync))
     }
 
+    /// Whether it ran at the same time as others: beside another cell, or with others beside it. In a record `next` is the cell of the
+    /// point behind it: what runs beside a cell follows it at once.
+    pub fn is_among_others(&self, next: Option<&Self>) -> bool {
+        self.beside.is_some() || next.is_some_and(|next| next.beside.as_ref() == Some(&self.label))
+    }
+
     /// True for one write at a time that is durable before the next begins, as one session's commits are written to a log.
     pub fn is_log(&self) -> bool {
         let is_alone = self.threads == 1 && self.queue_depth == 1 && self.writes_per_sync == 1;

@@ -63,6 +63,45 @@ fn a_log_of_sqlio_is_shown_in_percent_of_what_was_bought() {
 }
 
 #[test]
+fn jobs_of_fio_that_ran_at_once_or_at_a_rate_are_not_held_against_what_is_expected() {
+    let scene = Scene::new();
+    let job = |name: &str, group: u32, options: &str, iops: u32| {
+        format!(
+            r#"{{"jobname": "{name}", "groupid": {group}, "error": 0, "job options": {{{options}}}, "read": {{"bw_bytes": {}, "bw": 0,
+               "iops": {iops}, "runtime": 10000, "total_ios": {}}}}}"#,
+            iops * 8192,
+            iops * 10
+        )
+    };
+    let jobs = [
+        job("one", 0, "", 2_000),
+        job("two", 0, "", 1_000),
+        job("asked", 1, r#""rate_iops": "500", "stonewall": "1""#, 500),
+        job("free", 2, r#""stonewall": "1""#, 7_000),
+    ];
+    let all = r#""rw": "randread", "bs": "8k", "iodepth": "32", "ioengine": "libaio", "size": "1g""#;
+    let file = format!(r#"{{"fio version": "fio-3.33", "global options": {{{all}}}, "jobs": [{}]}}"#, jobs.join(","));
+    fs::write(scene.path("fio.json"), file).unwrap();
+    let said = scene.say(&[&["disk", "import", "fio.json"], &BOUGHT[..]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "IOPS or 960 MB/s: free 88 %; at a rate that was asked for or beside others: one 25 %, two 12 %, asked 6 %.",
+        "All others are at 75 % or above, as expected.",
+        "'asked' was asked for 500 operations a second, and made no more",
+        "'one', 'two' ran at the same time",
+        "+ two",
+    ] {
+        assert!(text.contains(part), "'{part}' is missing: {text}");
+    }
+    let record = scene.say(&["disk", "import", "fio.json", "--json"]).json().remove(0);
+    let points = record["repetitions"][0]["points"].as_array().unwrap().clone();
+    let starts: Vec<f64> = points.iter().map(|point| point["started_seconds"].as_f64().unwrap()).collect();
+    assert_eq!(starts, [0.0, 0.0, 10.0, 20.0]);
+    assert_eq!((&points[1]["cell"]["beside"], &points[2]["metrics"]["asked_per_s"]), (&"one".into(), &500.0.into()));
+}
+
+#[test]
 fn files_may_be_repetitions_of_one_run_and_runs_are_compared() {
     let scene = Scene::new();
     for (name, factor) in [("a.log", 1.0), ("b.log", 0.98), ("c.log", 1.02), ("slow.log", 0.5)] {

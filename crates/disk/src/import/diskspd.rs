@@ -123,6 +123,8 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         is_direct: Some(child(*target, "DisableAllCache").is_some() || child(*target, "DisableOSCache").is_some()),
         sync: (operations > reads && is_through).then_some("o_dsync"),
         writes_per_sync: None,
+        rate_per_s: None,
+        is_beside: false,
         iops: operations / seconds,
         bytes_per_second: bytes / seconds,
         latency: child(span, "Latency").map(latency).transpose()?.unwrap_or_default(),

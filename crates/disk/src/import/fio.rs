@@ -21,6 +21,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let global = options(&root, "global options");
     let jobs = root.get("jobs").and_then(Value::as_array).ok_or_else(|| problem("there is no list 'jobs'"))?;
     let mut groups: Vec<(String, Vec<Imported>)> = Vec::new();
+    let mut last_group = None;
     for (at, job) in jobs.iter().enumerate() {
         let name = job.get("jobname").and_then(Value::as_str).unwrap_or("?").to_owned();
         let named = |error: String| problem(format!("job {} ('{name}'): {error}", at + 1));
@@ -28,7 +29,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             return Err(named(format!("it failed with error {error}, so its rates say nothing")));
         }
         let run = one(job, global).map_err(named)?;
+        let is_set = |name: &&str| option(job, global, name).is_some_and(|text| text != "0");
+        let waits = ["stonewall", "wait_for_previous", "wait_for"].iter().any(is_set);
         let group = job.get("groupid").and_then(Value::as_i64).unwrap_or(at as i64);
+        // Jobs of a group begin together. Without a wait so do those of a group that is one for the report alone.
+        let is_beside = !waits && last_group.is_some_and(|last| last == group || is_set(&"new_group"));
+        last_group = Some(group);
+        let run = Imported { is_beside, ..run };
         let key = format!("{group} {name}");
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, runs)) => runs.push(run),
@@ -46,13 +53,16 @@ fn options<'a>(of: &'a Value, name: &str) -> Option<&'a Object> {
     of.get(name).and_then(Value::as_object)
 }
 
+/// An option of a job, or of all of them.
+fn option<'a>(job: &'a Value, global: Option<&'a Object>, name: &str) -> Option<&'a str> {
+    let own = options(job, "job options");
+    let found = own.and_then(|own| own.get(name)).or_else(|| global.and_then(|global| global.get(name)));
+    found.and_then(Value::as_str)
+}
+
 /// A job, or a copy of one.
 fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
-    let own = options(job, "job options");
-    let option = |name: &str| {
-        let found = own.and_then(|own| own.get(name)).or_else(|| global.and_then(|global| global.get(name)));
-        found.and_then(Value::as_str)
-    };
+    let option = |name: &str| option(job, global, name);
     let pattern = option("rw").or_else(|| option("readwrite")).unwrap_or("read");
     let sides = ["read", "write"].into_iter().filter_map(|name| Side::of(job, name));
     let sides: Vec<Side> = sides.collect::<Result<_, _>>()?;
@@ -98,6 +108,8 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     if is_other {
         return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
     }
+    let threads = count("numjobs")?;
+    let rate_per_s = rate(&sides, option("rate_iops"), option("rate"), block_bytes)?;
     let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
     let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
@@ -122,7 +134,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         read_percent,
         is_random: pattern.starts_with("rand"),
         block_bytes,
-        threads: count("numjobs")?,
+        threads,
         queue_depth: if is_synchronous { 1 } else { count("iodepth")? },
         seconds: sides.iter().map(|side| side.seconds).fold(0.0, f64::max),
         path: option("filename").or_else(|| option("directory")).map(str::to_owned),
@@ -131,6 +143,8 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         is_direct: Some(option("direct") == Some("1") || option("buffered") == Some("0")),
         sync: sync.filter(|_| writes_per_sync.is_none()),
         writes_per_sync,
+        rate_per_s: rate_per_s.map(|rate| rate * f64::from(threads)),
+        is_beside: false,
         iops,
         bytes_per_second,
         latency,
@@ -150,7 +164,27 @@ fn together(runs: Vec<Imported>) -> Option<Imported> {
     if copies == 1 {
         return Some(first);
     }
-    Some(Imported { threads: copies, iops, bytes_per_second: bytes, latency, ..first })
+    // Each has the rate of the job.
+    let rate_per_s = first.rate_per_s.map(|rate| rate / f64::from(first.threads) * f64::from(copies));
+    Some(Imported { threads: copies, rate_per_s, iops, bytes_per_second: bytes, latency, ..first })
+}
+
+/// Operations a second that a copy of a job was asked for, in I/Os or in bytes a second. Both say one for reads and one for writes, and one
+/// that is given alone is that of each; a kind that has none made what it made.
+fn rate(sides: &[Side], iops: Option<&str>, bytes: Option<&str>, block_bytes: u64) -> Result<Option<f64>, String> {
+    let Some((text, each)) = iops.map(|text| (text, 1)).or_else(|| Some((bytes?, block_bytes))) else {
+        return Ok(None);
+    };
+    let part = |text: &str| match text.trim() {
+        "" | "0" => Ok(None),
+        text => size(text).map(|amount| Some(amount as f64 / each as f64)).ok_or(format!("a rate of {text} is none")),
+    };
+    let mut parts = text.split(',').map(part);
+    let reads = parts.next().transpose()?.flatten();
+    let writes = parts.next().transpose()?.unwrap_or(reads);
+    let of = |side: &Side| if side.is_read { reads } else { writes };
+    let is_asked = sides.iter().any(|side| of(side).is_some());
+    Ok(is_asked.then(|| sides.iter().map(|side| of(side).unwrap_or(side.iops)).sum()))
 }
 
 /// What can be said of several together, each with its weight: percentiles can't.

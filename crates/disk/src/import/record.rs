@@ -10,6 +10,7 @@ use plimsoll_measurement::{
 };
 
 use super::result::{ImportError, Imported, Tool};
+use crate::plan::CellPlan;
 use crate::step;
 use crate::suite::{self, foreign};
 use crate::volume::SCHEME;
@@ -57,15 +58,17 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         );
         return Err(refused(problem));
     }
-    let suite = suite::parse("the results", &text).map_err(refused)?;
+    let suite = suite::of_results(&text).map_err(refused)?;
     let definition = step::definition(&suite).map_err(|error| refused(error.to_string()))?;
     let repetitions: Vec<Repetition> = files
         .iter()
         .zip('a'..='z')
         .map(|(file, label)| {
-            let points = file.iter().zip(&suite.cells).zip(0..).scan(0.0, |started, ((run, plan), index)| {
-                let point = point(run, index, *started);
-                *started += run.seconds;
+            let plans = suite.cells.iter().flat_map(CellPlan::members);
+            let points = file.iter().zip(plans).zip(0..).scan((0.0, 0.0_f64), |(begin, end), ((run, plan), index)| {
+                *begin = if run.is_beside { *begin } else { *end };
+                *end = end.max(*begin + run.seconds);
+                let point = point(run, index, *begin);
                 Some(Point { cell: Some(plan.cell.clone()), label: Some(plan.cell.to_string()), ..point })
             });
             Repetition { label: label.to_string(), complete: true, points: points.collect(), ..Repetition::default() }
@@ -131,14 +134,17 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
 
 /// What was done, without what came of it.
 fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
-    let cell =
-        |run: &Imported| (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync);
+    let cell = |run: &Imported| {
+        let asked = (run.rate_per_s.map(f64::to_bits), run.is_beside);
+        (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync, asked)
+    };
     file.iter().map(cell).collect()
 }
 
 fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
     let bytes = run.bytes_per_second;
     Point { index, started_seconds, seconds: run.seconds, ..Point::default() }
+        .with(Metric::AskedPerSecond, run.rate_per_s)
         .with(Metric::Iops, run.iops)
         .with(Metric::BytesPerS, bytes)
         .with(Metric::Operations, (run.iops * run.seconds).round() as u64)
@@ -168,6 +174,15 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     for (label, writes) in runs.iter().filter_map(|run| Some((&run.label, run.writes_per_sync?))) {
         all.push(format!("'{label}' made a sync after {writes} writes, which its cell does not say"));
     }
+    let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?)));
+    all.extend(
+        asked.map(|(label, rate)| format!("'{label}' was asked for {rate} operations a second, and made no more")),
+    );
+    let together = runs.chunk_by(|_, next| next.is_beside).filter(|runs| runs.len() > 1);
+    all.extend(together.map(|runs| {
+        let labels: Vec<String> = runs.iter().map(|run| format!("'{}'", run.label)).collect();
+        format!("{} ran at the same time: each had a part of what the disk can do", labels.join(", "))
+    }));
     if runs.iter().any(|run| run.is_direct == Some(false)) {
         all.push("operations went through the system's cache".to_owned());
     }

@@ -55,6 +55,10 @@ pub struct Imported {
     pub sync: Option<&'static str>,
     /// Writes for each sync, where they are several.
     pub writes_per_sync: Option<u64>,
+    /// Operations a second that were asked for, of all threads; absent where it went as fast as it could.
+    pub rate_per_s: Option<f64>,
+    /// Whether it ran at the same time as the one before it.
+    pub is_beside: bool,
     /// Operations a second.
     pub iops: f64,
     /// Bytes a second.

@@ -181,6 +181,8 @@ impl Draft {
             is_direct: self.is_direct,
             sync: (self.is_durable && !is_read).then_some("o_dsync"),
             writes_per_sync: None,
+            rate_per_s: None,
+            is_beside: false,
             iops,
             bytes_per_second: iops * (block_kb << 10) as f64,
             latency: self.latency,

@@ -310,3 +310,32 @@ fn what_is_of_no_tool_says_what_is_taken() {
         assert!(refused(text).contains("neither SQLIO's text, nor fio's JSON"), "{text}");
     }
 }
+
+/// Three jobs: two that began together, and one behind them.
+const JOBS: &str = r#"{"fio version": "fio-3.33", "global options": {"rw": "randread", "bs": "8k", "iodepth": "8", "ioengine": "libaio"}, "jobs": [
+    {"jobname": "a", "groupid": 0, "error": 0, "job options": {"numjobs": "2", "rate_iops": "500"},
+     "read": {"bw_bytes": 8192000, "bw": 8000, "iops": 1000, "runtime": 10000, "total_ios": 10000}},
+    {"jobname": "b", "groupid": 0, "error": 0, "job options": {},
+     "read": {"bw_bytes": 16384000, "bw": 16000, "iops": 2000, "runtime": 10000, "total_ios": 20000}},
+    {"jobname": "c", "groupid": 1, "error": 0, "job options": {"stonewall": ""},
+     "read": {"bw_bytes": 32768000, "bw": 32000, "iops": 4000, "runtime": 10000, "total_ios": 40000}}]}"#;
+
+#[test]
+fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
+    let seen = |text: &str| {
+        let runs = read(text).unwrap().1;
+        runs.iter().map(|run| (run.is_beside, run.rate_per_s)).collect::<Vec<_>>()
+    };
+    let free = (false, None);
+    assert_eq!(seen(JOBS), [(false, Some(1000.0)), (true, None), free]);
+    // In bytes a second, and of a side alone.
+    let bytes = JOBS.replace("\"rate_iops\": \"500\"", "\"rate\": \"4m,\"");
+    assert_eq!(seen(&bytes)[0], (false, Some(1024.0)));
+    let writes = JOBS.replace("\"rate_iops\": \"500\"", "\"rate\": \",4m\"");
+    assert_eq!(seen(&writes)[0], free, "it made no writes");
+    let walls = JOBS.replace("\"job options\": {}", "\"job options\": {\"stonewall\": \"1\"}");
+    assert_eq!(seen(&walls)[1], free);
+    // A group for the report alone waits for nothing.
+    assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
+    assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));
+}

@@ -45,8 +45,9 @@ pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
         queue_depth: run.queue_depth,
         duration: Duration::from_secs_f64(run.seconds.clamp(1e-3, 1e6)),
         warm_up: Duration::ZERO,
-        rate: None,
+        rate: run.rate_per_s,
         is_poisson: false,
+        is_beside: run.is_beside,
     };
     let cells: Vec<CellText> = runs.iter().map(cell).collect();
     let file_bytes = runs.iter().filter_map(|run| run.file_bytes).max();

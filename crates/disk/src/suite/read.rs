@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use self::cell::{CellText, MOST_THREADS, count, plan, unknown_label};
-use crate::plan::{CellPlan, MOST_BUFFER_BYTES, Suite};
+use crate::plan::{CellPlan, Suite};
 use crate::sweep::{CLASS, Sweep};
 
 /// A sweep goes so far unless it says otherwise.
@@ -49,7 +49,8 @@ struct SweepText {
     most_queue_depth: Option<u32>,
 }
 
-pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
+/// `most_bytes` is the memory that operations under way may need.
+pub(super) fn suite(file: &str, text: &str, most_bytes: u64) -> Result<Suite, String> {
     let at = |start: usize, problem: &str| {
         let line = 1 + text.get(..start.min(text.len())).unwrap_or_default().matches('\n').count();
         format!("{file}:{line}: {problem}")
@@ -87,8 +88,8 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
                     &format!("rate_of = '{label}': no cell before this one has this label"),
                 ));
             }
-            if plan.buffer_bytes() > MOST_BUFFER_BYTES {
-                let [needed, most] = [plan.buffer_bytes(), MOST_BUFFER_BYTES].map(units::format_bytes);
+            if plan.buffer_bytes() > most_bytes {
+                let [needed, most] = [plan.buffer_bytes(), most_bytes].map(units::format_bytes);
                 let problem = format!(
                     "{} operations under way need {needed} of memory, more than {most}: choose a smaller block, or fewer threads or \
                      a smaller queue_depth",
@@ -147,7 +148,7 @@ pub(super) fn suite(file: &str, text: &str) -> Result<Suite, String> {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
+    use crate::suite::parse;
 
     const GOOD: &str = "name = 'mine'\ntitle = 'Mine'\nfile = '1GiB'\n[every]\nthreads = 2\n[[cell]]\noperation = 'read'\nblock = \
                         '8KiB'\n";
@@ -183,7 +184,7 @@ mod tests {
             ("[every]", "[[every.beside]]\n[every]", "my.toml:"),
         ];
         for (from, to, expected) in cases {
-            let problem = suite("my.toml", &GOOD.replace(from, to)).unwrap_err();
+            let problem = parse("my.toml", &GOOD.replace(from, to)).unwrap_err();
             assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
         }
     }
@@ -193,7 +194,7 @@ mod tests {
         let beside = "[[cell]]\noperation = 'write'\nblock = '4KiB'\naccess = 'sequential'\nsync = 'o_dsync'\nduration = '3s'\n\
                       [[cell.beside]]\nlabel = 'reads'\noperation = 'read'\nblock = '8KiB'\nqueue_depth = 64\nrate_percent = 50\n\
                       rate_of = 'random read 8 KiB'\n";
-        let all = suite("my.toml", &format!("{GOOD}{beside}")).unwrap().cells;
+        let all = parse("my.toml", &format!("{GOOD}{beside}")).unwrap().cells;
         let [_, log] = all.as_slice() else { panic!("{all:?}") };
         let reads = &log.beside[0];
         assert_eq!((reads.duration, reads.warm_up, reads.rate_per_s), (log.duration, log.warm_up, None));
@@ -203,19 +204,19 @@ mod tests {
         assert_eq!(rated.beside[0].key(), "reads_random_read_8k_t1_q64_beside_sequential_write_4_kib_o_dsync");
         assert_eq!(log.with_rates(&|_| None).unwrap_err(), "random read 8 KiB");
         let problem =
-            |from: &str, to: &str| suite("my.toml", &format!("{GOOD}{}", beside.replace(from, to))).unwrap_err();
+            |from: &str, to: &str| parse("my.toml", &format!("{GOOD}{}", beside.replace(from, to))).unwrap_err();
         assert!(problem("queue_depth = 64", "duration = '1s'").starts_with("my.toml:15: 'duration', 'warm_up' and"));
         assert!(problem("rate_of = 'random read 8 KiB'", "rate_of = 'log'").starts_with("my.toml:9: rate_of = 'log'"));
-        let group = suite("my.toml", &GOOD.replace("'read'", "'write'\nsync = 'fsync'\nwrites_per_sync = 8")).unwrap();
+        let group = parse("my.toml", &GOOD.replace("'read'", "'write'\nsync = 'fsync'\nwrites_per_sync = 8")).unwrap();
         assert_eq!(group.cells[0].key(), "random_write_8x8k_fsync_t2_q1");
     }
 
     #[test]
     fn a_cell_takes_from_every_what_it_does_not_say() {
-        let plan = suite("my.toml", GOOD).unwrap().cells.remove(0);
+        let plan = parse("my.toml", GOOD).unwrap().cells.remove(0);
         assert_eq!((plan.cell.threads, plan.cell.queue_depth, plan.cell.read_percent), (2, 1, 100));
         assert_eq!((plan.cell.label.as_str(), plan.warm_up), ("random read 8 KiB", Duration::ZERO));
-        let sequential = suite("my.toml", &format!("{GOOD}access = 'sequential'\nthreads = 4\nrate = 50\n")).unwrap();
+        let sequential = parse("my.toml", &format!("{GOOD}access = 'sequential'\nthreads = 4\nrate = 50\n")).unwrap();
         let plan = &sequential.cells[0];
         assert_eq!((plan.cell.threads, plan.rate_per_s), (4, Some(50.0)));
         assert_eq!((plan.cell.offsets.as_str(), plan.key().as_str()), ("own", "sequential_read_8k_t4_q1_at_50"));

@@ -250,6 +250,14 @@ mod tests {
         };
         assert!(asked.contains("at a rate that was asked for or beside others: random read 8 KiB 10 %"), "{asked}");
         assert!(asked.ends_with("so nothing is held against the expected 75 %."), "{asked}");
+        // Neither what ran beside a cell nor that cell had the disk for itself.
+        let beside = Cell { beside: Some(read(2, 32).label), ..read(1, 32) };
+        let shared = run(&[(read(2, 32), 500.0), (beside, 400.0)]);
+        assert!(
+            shared.contains("at a rate that was asked for or beside others: random read 8 KiB 8 to 10 %"),
+            "{shared}"
+        );
+        assert!(shared.ends_with("so nothing is held against the expected 75 %."), "{shared}");
         let alone = run(&[(log, 200.0)]);
         assert!(alone.contains("so nothing is held against the expected 75 %"), "{alone}");
     }

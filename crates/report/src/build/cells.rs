@@ -15,6 +15,8 @@ use crate::model::{Bar, BarChart, Bound, Cell as TableCell, Picture, Table, Valu
 pub struct Row<'a> {
     /// The cell.
     pub(super) cell: &'a Cell,
+    /// Whether others ran at the same time.
+    pub(super) is_among_others: bool,
     points: Vec<&'a Point>,
     /// Operations a second, with an interval where there are complete repetitions enough.
     pub(super) iops: Value,
@@ -31,7 +33,11 @@ pub fn rows(record: &RunRecord) -> Vec<Row<'_>> {
         points.entry(point.index).or_default().push(point);
     }
     let figures: Vec<&Figure> = record.results.iter().filter(|figure| is_of_cell(figure)).collect();
-    points.into_iter().filter_map(|(index, points)| row(record, index, figures.get(index as usize), points)).collect()
+    let cell = |points: &[&'_ Point]| points.first().and_then(|point| point.cell.clone());
+    let cells: Vec<Option<Cell>> = points.values().map(|points| cell(points)).collect();
+    let next = (1..).map(|place| cells.get(place).and_then(Option::as_ref));
+    let row = |((index, points), next)| row(record, index, figures.get(index as usize), (points, next));
+    points.into_iter().zip(next).filter_map(row).collect()
 }
 
 /// The rate at the knee, which is that of one of the cells again.
@@ -42,8 +48,13 @@ fn is_of_cell(figure: &Figure) -> bool {
     figure.metric.ends_with("_iops") && figure.metric != KNEE
 }
 
-/// A cell by its place, its figure and its points; `None` for points of something else.
-fn row<'a>(record: &RunRecord, index: u32, figure: Option<&&Figure>, points: Vec<&'a Point>) -> Option<Row<'a>> {
+/// A cell by its place, its figure and its points with the cell behind it; `None` for points of something else.
+fn row<'a>(
+    record: &RunRecord,
+    index: u32,
+    figure: Option<&&Figure>,
+    (points, next): (Vec<&'a Point>, Option<&Cell>),
+) -> Option<Row<'a>> {
     let cell = points.first()?.cell.as_ref()?;
     let values: Vec<f64> = points.iter().filter_map(|point| point.get(Metric::Iops)).collect();
     let phases = record.host.client.iter().flat_map(|client| &client.phases);
@@ -60,7 +71,7 @@ fn row<'a>(record: &RunRecord, index: u32, figure: Option<&&Figure>, points: Vec
         let name = format!("{}{end}", figure?.metric.strip_suffix("iops")?);
         record.results.iter().find(|figure| figure.metric == name).map(|figure| figure.value)
     });
-    Some(Row { cell, points, iops, times, cpu_us: cpu_us(record, index) })
+    Some(Row { cell, is_among_others: cell.is_among_others(next), points, iops, times, cpu_us: cpu_us(record, index) })
 }
 
 const UNIT: &str = "IOPS";
@@ -80,7 +91,7 @@ impl Row<'_> {
     /// Whether it could not do all that the disk can: it was asked for a rate, or ran beside others.
     pub(super) fn is_held(&self) -> bool {
         let is_asked = self.points.iter().any(|point| point.get(Metric::AskedPerSecond).is_some());
-        is_asked || self.cell.beside.is_some()
+        is_asked || self.is_among_others
     }
 
     /// Operations under way.

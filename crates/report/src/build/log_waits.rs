@@ -48,8 +48,7 @@ fn spread(figure: &Figure) -> (f64, f64) {
 pub fn beside(record: &RunRecord) -> Option<String> {
     let rows = rows(record);
     let is_log = |row: &&Row<'_>| row.cell.is_log() && row.cell.beside.is_none();
-    let shared = |row: &&Row<'_>| rows.iter().any(|other| other.cell.beside.as_ref() == Some(&row.cell.label));
-    let alone = rows.iter().filter(is_log).find(|row| !shared(row))?;
+    let alone = rows.iter().filter(is_log).find(|row| !row.is_among_others)?;
     let took = |row: &Row<'_>| {
         let half = row.ms(Metric::LatencyUsP50)?;
         let most = row.ms(Metric::LatencyUsP99).map(|ms| format!(", {} in 99 of 100", quantity(ms, "ms")));
@@ -57,7 +56,8 @@ pub fn beside(record: &RunRecord) -> Option<String> {
         Some(format!("within {} in half of all cases{}, {rate} in all", quantity(half, "ms"), most.unwrap_or_default()))
     };
     let mean = |row: &Row<'_>| 1.0 / row.iops.value;
-    let most = rows.iter().filter(is_log).filter(shared).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    let most =
+        rows.iter().filter(is_log).filter(|row| row.is_among_others).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     let (alone_ms, most_ms) = (took(alone)?, took(most)?);
     let label = plain(&most.cell.label);
     Some(format!("By itself a durable write ends {alone_ms}. It takes longest in '{label}': {most_ms}."))

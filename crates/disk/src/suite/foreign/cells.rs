@@ -46,8 +46,10 @@ pub(super) struct CellText {
     pub queue_depth: u32,
     pub duration: Duration,
     pub warm_up: Duration,
-    pub rate: Option<u64>,
+    pub rate: Option<f64>,
     pub is_poisson: bool,
+    /// Whether it runs beside the cell before it, whose times it has.
+    pub is_beside: bool,
 }
 
 /// The suite of these cells, with a title for people.
@@ -69,13 +71,13 @@ pub(super) fn suite(stem: &str, title: &str, tool: &str, file_bytes: u64, cells:
         // Writing to a String can't fail.
         let _ = write!(
             text,
-            "\n[[cell]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\nduration = \"{}ms\"\n",
+            "\n[[{}]]\noperation = \"{operation}\"\naccess = \"{}\"\noffsets = \"{}\"\nblock = \"{}\"\nthreads = {}\nqueue_depth = {}\n",
+            if cell.is_beside { "cell.beside" } else { "cell" },
             if cell.is_random { "random" } else { "sequential" },
             if cell.own_offsets { "own" } else { "shared" },
             cell.block_bytes,
             cell.threads,
-            cell.queue_depth,
-            cell.duration.as_millis()
+            cell.queue_depth
         );
         if !label.is_empty() {
             let _ = writeln!(text, "label = \"{label}\"");
@@ -85,8 +87,9 @@ pub(super) fn suite(stem: &str, title: &str, tool: &str, file_bytes: u64, cells:
         }
         let more = [
             cell.sync.map(|sync| format!("sync = \"{sync}\"")),
+            (!cell.is_beside).then(|| format!("duration = \"{}ms\"", cell.duration.as_millis())),
             (!cell.warm_up.is_zero()).then(|| format!("warm_up = \"{}ms\"", cell.warm_up.as_millis())),
-            cell.rate.map(|rate| format!("rate = {rate}.0")),
+            cell.rate.map(|rate| format!("rate = {rate:?}")),
             cell.is_poisson.then(|| "arrivals = \"poisson\"".to_owned()),
         ];
         for line in more.into_iter().flatten() {

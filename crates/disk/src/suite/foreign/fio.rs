@@ -216,8 +216,9 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
         duration: seconds.unwrap_or(Duration::from_secs(SECONDS)),
         warm_up: timed(&["ramp_time"])?.unwrap_or_default(),
         // The rate of a job is that of each of its copies.
-        rate: rate.map(|[reads, writes]| (reads + writes).saturating_mul(u64::from(threads))),
+        rate: rate.map(|[reads, writes]| (reads + writes).saturating_mul(u64::from(threads)) as f64),
         is_poisson: get(&["rate_process"]).is_some_and(|(value, _)| value == "poisson"),
+        is_beside: false,
     };
     // Each copy has so much.
     Ok((cell, if own_files { file_bytes.saturating_mul(threads.into()) } else { file_bytes }))

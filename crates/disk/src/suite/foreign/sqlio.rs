@@ -119,6 +119,7 @@ fn cell(
         warm_up: Duration::ZERO,
         rate: None,
         is_poisson: false,
+        is_beside: false,
     };
     Ok((cell, file_mb))
 }
