@@ -79,6 +79,10 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
                 return Err(ImportError::at(line(target), problem));
             }
             let moved = needed(target, "ReadBytes")? + needed(target, "WriteBytes")?;
+            if let Some(all) = amount(target, "BytesCount")?.filter(|all| (all - moved).abs() > 0.5) {
+                let problem = format!("{all} bytes are not the {moved} that were read and written");
+                return Err(ImportError::at(line(target), problem));
+            }
             reads += of_reads;
             operations += of_reads + of_writes;
             bytes += moved;
@@ -107,6 +111,19 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         let problem = format!("{ratio} % of the I/Os were to be writes, and {reads} of {operations} were reads");
         return Err(ImportError::at(line(span), problem));
     }
+    if let Some(rates) = child(span, "Iops") {
+        for (name, count) in [("ReadIops", reads), ("WriteIops", operations - reads)] {
+            let is_other = |rate: &f64| (rate - count / seconds).abs() > 0.01 * rate + 1.0;
+            if let Some(rate) = amount(rates, name)?.filter(is_other) {
+                let problem = format!("{name} of {rate} are not {count} in {seconds} s");
+                return Err(ImportError::at(line(rates), problem));
+            }
+        }
+    }
+    // -g is a limit of each thread, in bytes a millisecond unless it is one of operations.
+    let limit = amount(*target, "Throughput")?.filter(|limit| *limit > 0.0);
+    let is_of_operations = child(*target, "Throughput").and_then(|limit| limit.attribute("unit")) == Some("IOPS");
+    let each = if is_of_operations { 1.0 } else { 1e3 / block_bytes as f64 };
     // Writes that are confirmed once they are on the medium; -h, and -Sh in its place, say both.
     let is_through = ["WriteThrough", "DisableAllCache"].iter().any(|name| child(*target, name).is_some());
     Ok(Imported {
@@ -123,7 +140,7 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         is_direct: Some(child(*target, "DisableAllCache").is_some() || child(*target, "DisableOSCache").is_some()),
         sync: (operations > reads && is_through).then_some("o_dsync"),
         writes_per_sync: None,
-        rate_per_s: None,
+        rate_per_s: limit.map(|limit| limit * each * f64::from(threads)),
         is_beside: false,
         iops: operations / seconds,
         bytes_per_second: bytes / seconds,

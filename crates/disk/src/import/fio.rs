@@ -242,6 +242,7 @@ impl Side {
         {
             return Err(format!("{count} I/Os are not {iops} a second for {seconds} s"));
         }
+        check_counts(side, counted)?;
         let latency = latency(side)?;
         let ends = [latency.min_us, latency.mean_us, latency.max_us];
         if !ends.into_iter().flatten().is_sorted() {
@@ -249,6 +250,29 @@ impl Side {
         }
         Ok(Self { is_read, count: counted.unwrap_or(expected), iops, bytes_per_second, seconds, latency })
     }
+}
+
+/// Short and timed operations are some of all, and what a part of an operation takes is no more than the whole takes.
+fn check_counts(side: &Object, total: Option<f64>) -> Result<(), String> {
+    let number = |of: &Object, name: &str| of.get(name).and_then(Value::as_f64);
+    let of_times = |name: &str| side.get(name).and_then(Value::as_object);
+    if let Some(total) = total {
+        let timed = ["lat_ns", "clat_ns", "slat_ns"].map(|name| (name, of_times(name).and_then(|of| number(of, "N"))));
+        let counted = ["short_ios", "drop_ios"].map(|name| (name, number(side, name)));
+        if let Some((name, Some(count))) =
+            timed.into_iter().chain(counted).find(|(_, count)| count.is_some_and(|count| count > total || count < 0.0))
+        {
+            return Err(format!("{name} has {count} of {total} I/Os"));
+        }
+    }
+    for (whole, parts) in [("lat_ns", ["clat_ns", "slat_ns"]), ("lat", ["clat", "slat"])] {
+        let mean = |name: &str| of_times(name).and_then(|of| number(of, "mean"));
+        let Some(all) = mean(whole).filter(|mean| *mean > 0.0) else { continue };
+        if let Some(part) = parts.into_iter().find(|part| mean(part).is_some_and(|mean| mean > 1.01 * all + 1.0)) {
+            return Err(format!("the mean of {part} is more than that of {whole}, of which it is a part"));
+        }
+    }
+    Ok(())
 }
 
 /// Version 3 has nanoseconds, version 2 microseconds. Times begin at the submission (`lat`), as ours do, or at its end (`clat`), from which

@@ -230,7 +230,10 @@ fn damaged_files_of_fio_are_refused_with_the_reason() {
         (changed("\"99.900000\": ", "\"99.900000\": 9"), "is not between the shortest time"),
         (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
         (FIO.replace("\"randread\"", "\"randwrite\""), "rw=randwrite, and 28995 of its 28995 I/Os were reads"),
-        (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "it made no I/O"),
+        (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "28995 of 0 I/Os"),
+        (changed("\"N\": 28995", "\"N\": 28996"), "read: lat_ns has 28996 of 28995 I/Os"),
+        (changed("\"total_ios\": 28995", "\"short_ios\": 30000, \"total_ios\": 28995"), "short_ios has 30000 of 28995"),
+        (changed("\"mean\": 270213.224452", "\"mean\": 290213.2"), "the mean of clat_ns is more than that of lat_ns"),
         (
             changed("\"total_ios\": 28995", "\"total_ios\": 57990"),
             "57990 I/Os are not 28966.033966 a second for 1.001 s",
@@ -254,6 +257,15 @@ fn a_time_span_of_diskspd_is_a_run() {
         assert_eq!(run.path.as_deref(), Some("E:\\testfile.dat"));
         assert_eq!(run.sync, Some("o_dsync"));
     }
+    assert_eq!(read(DISKSPD).unwrap().1[0].rate_per_s, None);
+    let asked = |limit: &str| {
+        let text = DISKSPD.replace("<Random>", &format!("{limit}<Random>"));
+        read(&text).unwrap().1[0].rate_per_s
+    };
+    // Of each of two threads: 8,192 bytes a millisecond are 1,000 operations a second.
+    assert_eq!(asked("<Throughput>8192</Throughput>"), Some(2_000.0));
+    assert_eq!(asked("<Throughput unit=\"IOPS\">700</Throughput>"), Some(1_400.0));
+    assert_eq!(asked("<Throughput>0</Throughput>"), None);
     let cached = DISKSPD.replace("DisableAllCache", "DisableOSCache").replace("WriteThrough", "Nothing");
     assert_eq!((read(&cached).unwrap().1[0].sync, read(&cached).unwrap().1[0].is_direct), (None, Some(true)));
 }
@@ -276,6 +288,11 @@ fn damaged_files_of_diskspd_are_refused_with_line_and_reason() {
         (changed("<BlockSize>8192", "<BlockSize>4096"), "bytes are not 30000 I/Os of 4096 bytes"),
         (changed("</Targets>", &second), "a time span has 2 targets"),
         (changed("<IOCount>20000", "<IOCount>9"), "9 I/Os are not 14000 reads"),
+        (changed("<BytesCount>163840000", "<BytesCount>9"), "9 bytes are not the 163840000 that were"),
+        (
+            changed("<Latency>", "<Iops><ReadIops>900</ReadIops></Iops><Latency>"),
+            "ReadIops of 900 are not 21000 in 10 s",
+        ),
         (changed("<TestTimeSeconds>10.00", "<TestTimeSeconds>1e-320"), "in which nothing can be counted"),
         (changed("<ThreadCount>2", "<ThreadCount>3"), "3 threads worked, and 2 are told of"),
         (changed("<ThreadsPerFile>2", "<ThreadsPerFile>7"), "7 threads were asked for, and 2 are told of"),
