@@ -171,6 +171,7 @@ mod tests {
             ("[[cell]]", "[[cell]]\nthreads = 64\nqueue_depth = 512", "my.toml:6: 32768 operations under way need"),
             ("[[cell]]", "[[cell]]\nlabel = 'sweep'", "my.toml:6: the class 'sweep' is that of a suite with [sweep]"),
             ("[[cell]]", "[sweep]\nmost_threads = 0\n[[cell]]", "my.toml:6: most_threads = 0: it must lie between"),
+            ("[[cell]]", "[[cell]]\nread_percent = 70", "my.toml:6: read_percent is a share of operation = 'mixed'"),
             ("[[cell]]", "[[cell]]\nrate = 0", "my.toml:6: 'rate' must be a number"),
             ("title = 'Mine'", "title = 'Mine'\nrepetitions = 27", "my.toml:3: 'repetitions' must be a whole number"),
             ("[[cell]]", "[[cell", "my.toml:6: "),
@@ -216,6 +217,8 @@ mod tests {
         let plan = parse("my.toml", GOOD).unwrap().cells.remove(0);
         assert_eq!((plan.cell.threads, plan.cell.queue_depth, plan.cell.read_percent), (2, 1, 100));
         assert_eq!((plan.cell.label.as_str(), plan.warm_up), ("random read 8 KiB", Duration::ZERO));
+        let every = GOOD.replace("[every]", "[every]\nread_percent = 70");
+        assert_eq!(parse("my.toml", &every).unwrap().cells[0].cell.read_percent, 100, "it is for mixed ones");
         let sequential = parse("my.toml", &format!("{GOOD}access = 'sequential'\nthreads = 4\nrate = 50\n")).unwrap();
         let plan = &sequential.cells[0];
         assert_eq!((plan.cell.threads, plan.rate_per_s), (4, Some(50.0)));

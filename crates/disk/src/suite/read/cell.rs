@@ -46,10 +46,13 @@ impl CellText {
     /// What it says itself, and for the rest what `usual` says.
     pub fn over(&self, usual: &Self) -> Self {
         let (own, usual) = (self.clone(), usual.clone());
+        let operation = own.operation.or(usual.operation);
+        // Only those cells have a share of reads that have both.
+        let usual_percent = usual.read_percent.filter(|_| operation.as_deref() == Some(Operation::Mixed.name()));
         Self {
             label: own.label.or(usual.label),
-            operation: own.operation.or(usual.operation),
-            read_percent: own.read_percent.or(usual.read_percent),
+            operation,
+            read_percent: own.read_percent.or(usual_percent),
             access: own.access.or(usual.access),
             offsets: own.offsets.or(usual.offsets),
             sync: own.sync.or(usual.sync),
@@ -100,6 +103,9 @@ pub fn plan(text: &CellText) -> Result<CellPlan, String> {
         return Err(format!("block = '{block}': it must lie between 1 byte and 64 MiB"));
     }
     let read_percent = match operation {
+        Operation::Read | Operation::Write if text.read_percent.is_some() => {
+            return Err("read_percent is a share of operation = 'mixed'".to_owned());
+        }
         Operation::Read => 100,
         Operation::Write => 0,
         Operation::Mixed => count("read_percent", text.read_percent, 70, (1, 99))?,
