@@ -61,6 +61,9 @@ pub const COMMITS_TIME: &str = "commits_50000_time";
 /// So many commits.
 pub const COMMITS: u32 = 50_000;
 
+/// How the names of the response times at a knee begin. Their notes say how many were under way there.
+pub const KNEE_TIMES: &str = "knee_latency";
+
 /// What was done at a point of a disk test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {

@@ -54,7 +54,9 @@ fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
         if sweep::is_step(cell) { sweep::findings(&steps)? } else { sweep::coarse_findings(&steps, &cell.work())? };
     let points: Vec<&Point> = of_place(place).collect();
     let rates = points.iter().filter_map(|point| point.get(Metric::Iops)).collect();
-    let [half, most] = times(&points, "knee");
+    // A time is one of so many under way: beside another number it says nothing.
+    let [half, most] =
+        times(&points, "knee").map(|times| Series { note: Some(format!("at {found} (threads x depth)")), ..times });
     Some([Series { note: Some(note), ..Series::new("knee_iops", "1/s", rates) }, half, most])
 }
 
@@ -135,6 +137,7 @@ mod tests {
         assert_eq!((made[0].metric.as_str(), made[0].values.as_slice()), ("knee_iops", &[201.0, 199.0][..]));
         assert_eq!((made[2].metric.as_str(), made[2].values.as_slice()), ("knee_latency_p99", &[4.0, 4.0][..]));
         assert!(made[0].note.as_ref().unwrap().starts_with("at 1 x 4 "), "{made:?}");
+        assert_eq!(made[2].note.as_deref(), Some("at 1 x 4 (threads x depth)"));
         assert_eq!(made[3].metric, "sweep_random_read_8k_t1_q1_iops");
     }
 

@@ -7,6 +7,7 @@ use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
 use plimsoll_bench::figures::of_run::CLIENT_WAS_THE_LIMIT;
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
+use plimsoll_measurement::cell::KNEE_TIMES;
 use plimsoll_measurement::{Basis, Figure, RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
 use plimsoll_report::terminal::{self, Style};
@@ -298,6 +299,18 @@ fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_bett
     })
 }
 
+/// Why times at two knees are not judged: with more under way each waits longer, whatever the disk.
+fn other_depths(a: &Series, b: &Series) -> Option<String> {
+    let at = |series: &Series| series.note.clone().unwrap_or_else(|| "at an unknown place".to_owned());
+    (a.metric.starts_with(KNEE_TIMES) && at(a) != at(b)).then(|| {
+        format!(
+            "the knee is {} in the first run and {} in the other, and with more under way each waits longer",
+            at(a),
+            at(b)
+        )
+    })
+}
+
 /// A part of the machine that other programs use more or less of in one run, from which on it matters.
 const OTHERS_PART: f64 = 0.1;
 /// So much of a machine is left to a program at least.
@@ -317,7 +330,7 @@ impl Row {
         let sets = is_predicted
             .then(|| "sets of parameters are no repetitions, so the prediction's own interval counts".to_owned());
         let own = |series: &Series| series.doubt.clone().filter(|_| !of_client(series));
-        let doubt = own(a).or_else(|| own(b)).or(sets);
+        let doubt = own(a).or_else(|| own(b)).or(sets).or_else(|| other_depths(a, b));
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
         // With a faster client a side would only be better: a verdict in its favour stands.
@@ -388,101 +401,4 @@ impl Row {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    impl Row {
-        fn sentence(&self) -> String {
-            let verdict = self.verdict.name();
-            self.why().map_or_else(|| verdict.to_owned(), |why| format!("{verdict}: {why}"))
-        }
-    }
-
-    fn empty() -> RunRecord {
-        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
-            "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
-            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
-        serde_json::from_str(text).unwrap()
-    }
-
-    fn row(a: &[f64], b: &[f64], margin: f64) -> Row {
-        let run = empty();
-        let series = |values: &[f64]| Series::new("read_rate", "MB/min", values.to_vec());
-        Row::of(&run, &run, &series(a), &series(b), margin)
-    }
-
-    #[test]
-    fn what_is_undecided_says_how_many_repetitions_would_tell() {
-        let few = row(&[100.0, 104.0, 97.0], &[106.0, 109.0, 101.0], 0.01);
-        let count = few.repetitions_to_decide.expect("a number");
-        assert!((4..=26).contains(&count), "{count}");
-        assert_eq!(few.sentence(), format!("undecided: about {count} repetitions per side would decide; there are 3"));
-        let uneven = row(&[100.0, 104.0, 97.0], &[106.0, 109.0, 101.0, 108.0], 0.01).sentence();
-        assert!(uneven.ends_with("; there are 3 and 4"), "{uneven}");
-        let many = row(&[100.0, 104.0, 97.0], &[102.0, 105.0, 100.0], 0.01).sentence();
-        assert!(many.contains("more than a run can have (26)"), "{many}");
-        let hopeless = row(&[100.0, 150.0, 60.0], &[101.0, 151.0, 59.0], 0.0);
-        assert_eq!(hopeless.repetitions_to_decide, None);
-        assert!(hopeless.sentence().starts_with("undecided: more than 100 repetitions"), "{}", hopeless.sentence());
-        let single = row(&[100.0], &[106.0, 109.0], 0.01);
-        assert!(single.sentence().starts_with("undecided: a single repetition shows no spread"));
-        assert_eq!(row(&[100.0, 100.0], &[200.0, 200.0], 0.05).sentence(), "better");
-        assert_eq!(row(&[100.0, 100.0], &[0.0, 200.0], 0.05).sentence(), "undecided", "a rate of zero has no ratio");
-    }
-
-    /// With a faster client the run that it held back would only be better.
-    #[test]
-    fn a_bound_is_no_doubt_where_it_lies_on_the_far_side() {
-        let limited = |values: &[f64]| {
-            let doubt = Some(CLIENT_WAS_THE_LIMIT.to_owned());
-            Series { doubt, ..Series::new("request_rate", "1/s", values.to_vec()) }
-        };
-        let free = |values: &[f64]| Series::new("request_rate", "1/s", values.to_vec());
-        let (high, low) = ([2700.0, 2710.0, 2690.0], [360.0, 362.0, 358.0]);
-        let run = empty();
-        let verdict = |a: &Series, b: &Series| Row::of(&run, &run, a, b, 0.05).verdict;
-        assert_eq!(verdict(&limited(&high), &free(&low)), Verdict::Worse);
-        assert_eq!(verdict(&free(&low), &limited(&high)), Verdict::Better);
-        assert_eq!(verdict(&free(&high), &limited(&low)), Verdict::Undecided);
-        assert_eq!(verdict(&limited(&high), &limited(&low)), Verdict::Undecided);
-        let said = Row::of(&run, &run, &limited(&high), &free(&low), 0.05).why();
-        assert_eq!(said.as_deref(), Some("the client limited the better run, so the difference is at least that"));
-    }
-
-    #[test]
-    fn one_of_many_metrics_that_is_worse_by_chance_is_no_failure() {
-        // One in twenty-two by itself (p = 0.046): among five metrics that happens in one family of five.
-        let chance = || row(&[100.0, 104.0, 97.0], &[92.0, 90.0, 96.0], 0.0);
-        let same = || row(&[100.0, 104.0, 97.0], &[101.0, 97.0, 103.0], 0.0);
-        let run = empty();
-        let family = |rows: Vec<Row>| {
-            let unsteady = [Vec::new(), Vec::new()];
-            let mut pairs = [Pair { base: &run, other: &run, differences: Vec::new(), rows, unsteady }];
-            let count = judge_together(&mut pairs);
-            let row = &pairs[0].rows[0];
-            (row.verdict, row.is_certain(), told(&pairs, count))
-        };
-        let (verdict, certain, _) = family(vec![chance()]);
-        assert_eq!((verdict, certain), (Verdict::Worse, true));
-        let (verdict, certain, said) = family(vec![chance(), same(), same(), same(), same()]);
-        assert_eq!((verdict, certain), (Verdict::Worse, false), "it is said to be worse and does not fail");
-        assert!(
-            said.starts_with("--fail-on worse: 5 comparisons together raise a false alarm in at most 5 of 100"),
-            "{said}"
-        );
-        assert!(said.contains("worse by: read_rate ") && said.ends_with(" %"), "{said}");
-        // A difference far beyond the spread fails in any company.
-        let clear = row(&[100.0, 101.0, 99.0], &[70.0, 70.5, 69.5], 0.0);
-        assert!(family(vec![clear, same(), same(), same(), same()]).1);
-        assert!(told(&[], 0).contains("cannot fail"));
-    }
-
-    #[test]
-    fn a_margin_is_a_percentage() {
-        assert!((parse_margin("5%").unwrap() - 0.05).abs() < 1e-12);
-        assert!((parse_margin("2.5").unwrap() - 0.025).abs() < 1e-12);
-        for bad in ["", "-1", "100", "five", "NaN", "1e9", "-0.0001%", "inf"] {
-            assert_eq!(parse_margin(bad).unwrap_err().exit_code, exit::USAGE, "{bad}");
-        }
-    }
-}
+mod tests;
