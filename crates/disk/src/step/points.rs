@@ -4,6 +4,7 @@ use plimsoll_bench::parameters::Parameters;
 use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_load::client::Told;
 use plimsoll_load::worker::Needed;
+use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Metric, Point, Repetition};
 
 use crate::cell::Came;
@@ -91,19 +92,27 @@ pub(super) fn overdue(plan: &CellPlan, came: &Came) -> Option<String> {
 pub(super) fn too_slow(plan: &CellPlan, came: &Came) -> Option<String> {
     let asked = plan.rate_per_s?;
     let made = came.recorder.sums().answered as f64 / came.record.seconds;
-    let due = asked * came.record.seconds;
-    // Few operations fall short of a rate by chance.
-    (made < REACHED_PART * asked && due - made * came.record.seconds > 3.0 * due.sqrt()).then(|| {
+    (made < asked && is_behind(plan, came.record.backlog?)).then(|| {
         format!(
-            "'{}' made {made:.0} of the {asked:.0} operations a second that were asked for: response times count from when each was due, so they \
+            "'{}' made {} of the {} operations a second that were asked for: response times count from when each was due, so they \
              have the wait for its turn in them",
-            plan.cell.label
+            plan.cell.label,
+            format_significant(made),
+            format_significant(asked)
         )
     })
 }
 
-/// From this part of an asked rate on it counts as reached.
-const REACHED_PART: f64 = 0.95;
+/// Whether so many operations that were due and not begun at the end are more than chance: starts that are drawn come in heaps, of which
+/// as many may wait for a moment as there are places for them.
+fn is_behind(plan: &CellPlan, backlog: u64) -> bool {
+    let due = plan.rate_per_s.unwrap_or(0.0) * (plan.warm_up + plan.duration).as_secs_f64();
+    let places = u64::from(plan.cell.threads) * u64::from(plan.cell.queue_depth);
+    backlog > places && backlog as f64 > MISSED_PART * due
+}
+
+/// From this part of the operations that were due on, those that were not begun are told.
+const MISSED_PART: f64 = 0.01;
 
 /// The percentile of late pick-ups that counts, and the part of the median time from which it is said.
 const LATE_AT: f64 = 90.0;
@@ -146,6 +155,20 @@ pub(super) fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_missed_where_more_was_due_than_begun() {
+        let plan = |rate: f64| {
+            let text = format!(
+                "name = 'x'\ntitle = 'x'\nfile = '1GiB'\n[[cell]]\noperation = 'read'\nblock = '8KiB'\nqueue_depth = 8\nrate = {rate:?}\nduration = '10s'\n"
+            );
+            crate::suite::parse("x.toml", &text).unwrap().cells.remove(0)
+        };
+        assert!(is_behind(&plan(100.0), 40), "4 % of 1,000");
+        assert!(!is_behind(&plan(100.0), 8), "there is place for so many");
+        assert!(!is_behind(&plan(1000.0), 90), "0.9 % of 10,000");
+        assert!(is_behind(&plan(1.0), 9));
+    }
 
     #[test]
     fn a_repetition_with_failed_operations_is_no_result() {
