@@ -60,7 +60,13 @@ pub fn beside(record: &RunRecord) -> Option<String> {
         rows.iter().filter(is_log).filter(|row| row.is_among_others).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     let (alone_ms, most_ms) = (took(alone)?, took(most)?);
     let label = plain(&most.cell.label);
-    Some(format!("By itself a durable write ends {alone_ms}. It takes longest in '{label}': {most_ms}."))
+    // A share in a label is one of what another cell made: here is what it came to.
+    let beside = rows.iter().filter(|row| row.cell.beside.as_ref() == Some(&most.cell.label));
+    let beside = beside.map(|row| format!("{} ({})", plain(&row.cell.work()), quantity(row.iops.value, "a second")));
+    let beside = beside.collect::<Vec<String>>().join(" and ");
+    Some(format!(
+        "By itself a durable write ends {alone_ms}. It takes longest in '{label}', beside {beside}: {most_ms}."
+    ))
 }
 
 #[cfg(test)]
@@ -127,7 +133,7 @@ mod tests {
             "50,000 commits of one session wait 50.0 s (95 % interval 40.0 s to 60.0 s) for the log on this disk; elsewhere 36 s. \
              With the work of a database itself, at most 60 us a commit, that is 794 to 1,250 commits a second."
         );
-        let expected = "By itself a durable write ends within 0.500 ms in half of all cases, 1,000 a second in all. It takes longest in 'log, reads': within 1.00 ms in half of all \
+        let expected = "By itself a durable write ends within 0.500 ms in half of all cases, 1,000 a second in all. It takes longest in 'log, reads', beside random read 8 KiB (9,000 a second): within 1.00 ms in half of all \
              cases, 500 a second in all.";
         assert_eq!(beside(&record).unwrap(), expected);
         assert_eq!(rows(&record)[2].name(), "+ reads 8 KiB, 1 x 32");
