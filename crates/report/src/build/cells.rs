@@ -17,7 +17,7 @@ pub struct Row<'a> {
     pub(super) cell: &'a Cell,
     /// Whether others ran at the same time.
     pub(super) is_among_others: bool,
-    points: Vec<&'a Point>,
+    pub(super) points: Vec<&'a Point>,
     /// Operations a second, with an interval where there are complete repetitions enough.
     pub(super) iops: Value,
     /// Milliseconds in which half of the operations ended, and 99 of 100, where they are figures of the run.
@@ -157,6 +157,13 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     let times = if times.is_empty() { String::new() } else { format!(", {}", times.join(", ")) };
     let repetitions = count(first.points.len(), "repetition");
     Some(format!("{work}, {at_a_time}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
+}
+
+/// What 'at least' means at cells that have it.
+pub fn bounds(record: &RunRecord) -> Option<String> {
+    let is_bound = rows(record).iter().any(|row| row.iops.bound.is_some());
+    let said = "'At least': this machine's CPU held the client back there, and the disk may do more than that.";
+    is_bound.then(|| said.to_owned())
 }
 
 /// How much has to be under way for as good as the highest rate, where cells of a suite tell it; of a sweep it is the headline.
@@ -308,6 +315,8 @@ pub(super) mod tests {
         limited.repetitions[0].points[1] = asked;
         let bounds: Vec<_> = super::rows(&limited).into_iter().map(|row| row.iops.bound).collect();
         assert_eq!(bounds, [Some(Bound::AtLeast), None]);
+        assert!(super::bounds(&limited).is_some_and(|said| said.starts_with("'At least': this machine's CPU")));
+        assert_eq!(super::bounds(&record), None);
         assert_eq!((rows[0].ms(Metric::LatencyUsP99), rows[0].ms(Metric::LatencyUsMean)), (Some(1.9), None));
         let mut some = record.clone();
         some.repetitions[0].points[0] = Point { index: 0, cell: Some(cell("OR", 1)), ..Point::default() };

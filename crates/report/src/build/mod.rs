@@ -14,6 +14,7 @@ mod doubts;
 mod enlarged;
 mod evidence;
 mod facts;
+mod falls;
 mod families;
 mod further;
 mod grid;

@@ -5,10 +5,10 @@ use plimsoll_measurement::{Basis, RunRecord, Subject};
 
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
-    bought, cells, cpu, evidence, facts, log_waits, moved, plots, plots_more, plots_phases, plots_requests,
+    bought, cells, cpu, evidence, facts, falls, log_waits, moved, plots, plots_more, plots_phases, plots_requests,
     plots_samples, requests, words,
 };
-use crate::model::format::{marked_basis, moment, percent, plain, value as shown};
+use crate::model::format::{count, marked_basis, moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
 
 /// More warnings than this stand among the details.
@@ -66,6 +66,7 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         Some(figure) => {
             let sentence = cells::headline(record).unwrap_or_else(|| words::headline(record, figure));
             part.say(Tone::Headline, sentence);
+            part.say(Tone::Plain, cells::bounds(record));
             part.say(Tone::Plain, cells::knee(record));
             if record.subject == Subject::Volume {
                 for sentence in steadiness::bursts(steady) {
@@ -105,6 +106,12 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     for text in shown {
         part.say(Tone::Warning, text.clone());
     }
+    if !rest.is_empty() {
+        let are = if rest.len() == 1 { "is" } else { "are" };
+        let id = plain(&record.run_id);
+        let number = count(rest.len(), "more warning");
+        part.say(Tone::Warning, format!("There {are} {number} among the details: plimsoll show {id} --full."));
+    }
     rest.iter().chain(&folded).for_each(|text| more.say(Tone::Warning, text.clone()));
     part
 }
@@ -126,7 +133,7 @@ pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
 fn doubts(record: &RunRecord, steady: &[Steadiness]) -> (Option<String>, Vec<String>) {
     let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
     let unsteady = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
-    (client, unsteady.collect())
+    (client, unsteady.chain(falls::between_repetitions(record)).collect())
 }
 
 /// The record with all warnings that its report has.
@@ -226,4 +233,26 @@ fn conditions(record: &RunRecord) -> Part {
         part.blocks.push(Block::Text("Definition of the test".to_owned(), record.definition.text.clone()));
     }
     part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_beyond_the_first_are_counted_and_say_where_they_are() {
+        let said = |number: usize| {
+            let warnings = (0..number).map(|number| format!("warning {number}")).collect();
+            let record = RunRecord { run_id: "0123".to_owned(), warnings, ..RunRecord::default() };
+            let part = answer(&record, &[], &mut Part::detail("More warnings"));
+            format!("{part:?}")
+        };
+        assert!(
+            said(6).contains("There are 2 more warnings among the details: plimsoll show 0123 --full."),
+            "{}",
+            said(6)
+        );
+        assert!(said(5).contains("There is 1 more warning among"));
+        assert!(!said(4).contains("more warning"));
+    }
 }
