@@ -3,8 +3,8 @@
 
 use plimsoll_catalog::Catalog;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_hardware::{BoughtVolume, Layout, Role, Spec};
-use plimsoll_measurement::{Ceiling, Stripe, units};
+use plimsoll_hardware::{BoughtDisk, BoughtVolume, Layout, Role, Spec};
+use plimsoll_measurement::{Ceiling, LimitScope, Stripe, units};
 
 use crate::built::{Built, How};
 
@@ -50,6 +50,8 @@ pub struct Promise {
     pub bytes: u64,
     /// What would get more out of the same disks: a sentence each.
     pub advice: Vec<String>,
+    /// How long an operation takes in the model, and how that is known; absent for hardware that somebody describes.
+    pub times: Option<String>,
     /// The volume as a model: the device of the data.
     pub spec: Spec,
 }
@@ -105,6 +107,10 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
     for ceiling in ceilings.iter_mut().filter(is_decimal) {
         ceiling.source.push_str(", where a MB is 10^6 bytes");
     }
+    let of_disks = |ceiling: &&mut Ceiling| ceiling.scope == Some(LimitScope::Device);
+    for ceiling in ceilings.iter_mut().filter(|_| layout == Layout::Spanned).filter(of_disks) {
+        ceiling.source.push_str(", that of one disk, as a spanned volume fills one after another");
+    }
     let mut advice = Vec::new();
     if let Some(built) = purchase.built.as_ref().filter(|built| built.disks != count) {
         let bought = if count == 1 { "one disk was bought".to_owned() } else { format!("{count} disks were bought") };
@@ -143,7 +149,20 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
             ));
         }
     }
-    Ok(Promise { ceilings, disks: count, bytes: disk.size_bytes.saturating_mul(count as u64), advice, spec })
+    let bytes = disk.size_bytes.saturating_mul(count as u64);
+    Ok(Promise { ceilings, disks: count, bytes, advice, times: Some(times(&BoughtDisk::of(&disk))), spec })
+}
+
+/// How long operations take in the model of a disk. Few providers publish that, so it is said how it is known.
+fn times(BoughtDisk { read, write, .. }: &BoughtDisk) -> String {
+    let ms = units::format_significant;
+    format!(
+        "in the model a read takes {} ms ({}) and a write {} ms ({}) on average; their spread is assumed",
+        ms(read.ms),
+        read.rule,
+        ms(write.ms),
+        write.rule
+    )
 }
 
 /// The limits of a volume that figures are held against, for a file of so many bytes.
@@ -284,6 +303,8 @@ mod tests {
             Purchase { layout: Some("spanned".to_owned()), redundancy: Some("grs".to_owned()), ..of(SIXTEEN) };
         assert_eq!(values(&spanned)[..1], [500.0]);
         assert_eq!(advice(&spanned).len(), 2);
+        let of_one = promise(&spanned, 1 << 30).unwrap().ceilings.remove(0).source;
+        assert!(of_one.contains(", that of one disk, as a spanned volume"), "{of_one}");
         assert!(advice(&spanned)[0].contains("lvcreate --stripes 16 --stripesize 64k"), "{:?}", advice(&spanned));
         // The machine says how the volume is built, unless somebody knows better.
         let built = |disks, how| Purchase { built: Some(Built { disks, how }), ..of(SIXTEEN) };

@@ -101,7 +101,10 @@ impl Model {
         Description {
             embedded: true,
             settings: [("hardware".to_owned(), self.promise.spec.name.clone())].into(),
-            warnings: vec!["the volume is modelled: the figures are those of its model, not of any disk".to_owned()],
+            warnings: ["the volume is modelled: the figures are those of its model, not of any disk".to_owned()]
+                .into_iter()
+                .chain(self.promise.times.clone())
+                .collect(),
             fingerprint: self.target.clone(),
             ..Description::new("volume", "modelled".to_owned(), 4096, isolation)
         }
@@ -155,7 +158,7 @@ fn of_file(name: &str, file_bytes: u64) -> Result<Promise> {
             .hint("give a limit, such as iops = 500 under [data]; docs/LAB.md shows more"));
     }
     let disks = device.volume.disks.len();
-    Ok(Promise { ceilings, disks, bytes: 0, advice: Vec::new(), spec })
+    Ok(Promise { ceilings, disks, bytes: 0, advice: Vec::new(), times: None, spec })
 }
 
 fn usage(message: String) -> Error {
@@ -181,6 +184,18 @@ mod tests {
         assert_eq!(limits(&format!("{sixteen}?layout=spanned&seed=3"))[..1], [500.0]);
         assert_eq!(limits("lab:azure-managed-disk/PV2?iops=14740&mb_per_s=313")[..1], [14_740.0]);
         assert_eq!(limits("lab:48 x azure-unmanaged-disk/standard?account=standard")[..1], [20_000.0]);
+    }
+
+    #[test]
+    fn times_that_nobody_published_are_called_assumed() {
+        let said = |target: &str| Model::parse(target, GIB).unwrap().describe().warnings;
+        let unknown = said("lab:16 x azure-unmanaged-disk/standard@2014-06");
+        assert_eq!(
+            unknown[1],
+            "in the model a read takes 5.00 ms (assumed) and a write 5.00 ms (assumed) on average; their spread is assumed"
+        );
+        let known = said("lab:azure-managed-disk/P30");
+        assert!(known[1].contains("a write") && !known[1].contains("(assumed) and a write"), "{known:?}");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
     let expected = bought::expected_percent(&options.bought)?.to_string();
     parameters.set("expect", &expected, &definition.steps).map_err(Failure::usage)?;
     let host = this_machine();
-    let (target, description, promise, clock): (_, _, _, Arc<dyn Clock>) = if let Some(target) = modelled(path) {
+    let (target, mut description, promise, clock): (_, _, _, Arc<dyn Clock>) = if let Some(target) = modelled(path) {
         for_files_alone(options, &parameters)?;
         let model = Model::parse(target, parameters.bytes("size"))?;
         (target.to_owned(), model.describe(), Some(model.promise().clone()), Arc::new(VirtualClock::new()))
@@ -59,13 +59,14 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         let description = volume::describe(&folder, host.name.as_deref());
         (target(&folder)?, description, promise, Arc::new(RealClock::new()))
     };
-    for sentence in promise.iter().flat_map(|promise| &promise.advice) {
-        printer.remark(sentence);
-    }
+    let advice = promise.iter().flat_map(|promise| promise.advice.clone());
     // A sweep finds out how many are needed.
     let asked = promise.as_ref().filter(|_| suite.sweep.is_none());
-    if let Some(sentence) = asked.and_then(|promise| promise.too_few_under_way(suite.under_way())) {
+    let too_few = asked.and_then(|promise| promise.too_few_under_way(suite.under_way()));
+    for sentence in advice.chain(too_few) {
+        // Before the first operation, and in the record for who reads it later.
         printer.remark(&sentence);
+        description.warnings.push(sentence);
     }
     let store = settings.open_store()?;
     let interrupt = Interrupt::default();
