@@ -277,6 +277,8 @@ mod tests {
             assert!(matches!(limits(&files, &on(None)).broken[..], [Broken::Blobs { .. }]));
             // A blob of 256 GB holds 150, whose limits go on to 512.
             assert_eq!(Some(limits(&same(&[150.0, 5000.0]), &on(None)).blob_gb), Some(256.0 + 8192.0));
+            // The limits go on to 4,097, which is more than 4 TB.
+            assert_eq!(Some(limits(&same(&[4096.0, 4097.0]), &on(None)).blob_gb), Some(4096.0 + 8192.0));
             let of = |count: u32| (0..count).map(|at| file(&at.to_string(), "f", 1.0)).chain([file("MSDB", "m", 1.0)]);
             assert_eq!(limits(&of(100).collect::<Vec<_>>(), &on(None)).broken, []);
             let many = limits(&of(101).collect::<Vec<_>>(), &on(None)).broken;

@@ -217,10 +217,13 @@ impl<'a> Storage<'a> {
         self.tier.blobs_tib.map(|tib| tib * GB_OF_TB)
     }
 
-    /// The blob of a file of this size, in GB: of those that were published, or the step itself; `None` if none holds it.
+    /// The blob of a file of this size, in GB: of those that were published, or else the largest; where none were, the step itself. `None` if
+    /// none holds it.
     pub fn blob_gb(&self, size_gb: f64) -> Option<f64> {
         let step = self.step(size_gb)?;
-        Some(self.tier.blob_gib.iter().copied().find(|gib| size_gb <= *gib).unwrap_or(step.blob_gb))
+        let named = &self.tier.blob_gib;
+        let above = if named.is_empty() { step } else { self.steps.last()? };
+        Some(named.iter().copied().find(|gib| size_gb <= *gib).unwrap_or(above.blob_gb))
     }
 
     /// How long a read or write takes below its limits, in ms, from the least to the most.
