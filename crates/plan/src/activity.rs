@@ -34,6 +34,8 @@ pub struct Activity {
     pub are_sizes_known: bool,
     /// MB read and written a second.
     pub mb_per_s: Demand,
+    /// MB written a second, of which a rate is absent where nobody counted it apart.
+    pub written_mb_per_s: Demand,
     /// Mean time of a read, in ms.
     pub read_ms: Option<f64>,
     /// Mean time of a write, in ms.
@@ -50,9 +52,16 @@ impl Activity {
     pub fn file(&self) -> Option<DatabaseFile> {
         let (iops, mb_per_s) = (self.iops.highest(), self.mb_per_s.highest());
         let (read_ms, write_ms) = (self.read_ms, self.write_ms);
+        let written_mb_per_s = self.written();
         let size_gb = self.size_gb.filter(|gb| *gb > 0.0)?;
         let file = DatabaseFile::new(self.database.as_deref()?, &self.name, self.kind?, size_gb);
-        Some(DatabaseFile { iops, mb_per_s, read_ms, write_ms, ..file })
+        Some(DatabaseFile { iops, mb_per_s, written_mb_per_s, read_ms, write_ms, ..file })
+    }
+
+    /// MB written a second at its busiest; `None` where that may be a time of which only reads and writes together are known.
+    pub fn written(&self) -> Option<f64> {
+        let are_parted = self.written_mb_per_s.known().count() >= self.mb_per_s.known().count();
+        self.written_mb_per_s.highest().filter(|_| are_parted)
     }
 
     /// In how many intervals it was near a limit of these.
@@ -209,7 +218,9 @@ impl Seen {
         let ios = growth.as_ref().and_then(|(growth, seconds)| Some(as_counted(growth, unit_bytes)? / seconds));
         let mb = growth.as_ref().and_then(|(growth, seconds)| Some(growth.bytes()? as f64 / MB / seconds));
         self.activity.iops.intervals.push(Interval { rate: ios, ..interval });
+        let written = growth.as_ref().and_then(|(growth, seconds)| Some(growth.write_bytes? as f64 / MB / seconds));
         self.activity.mb_per_s.intervals.push(Interval { rate: mb, ..interval });
+        self.activity.written_mb_per_s.intervals.push(Interval { rate: written, ..interval });
         if let Some((growth, _)) = growth {
             self.activity.are_sizes_known &= growth.bytes().is_some();
             self.activity.slow += usize::from(is_slow(growth.read_ms(), growth.write_ms()));
@@ -225,8 +236,9 @@ impl Seen {
             rate: None,
             is_bounded: false,
         };
-        self.activity.iops.intervals.push(interval);
-        self.activity.mb_per_s.intervals.push(interval);
+        for demand in [&mut self.activity.iops, &mut self.activity.mb_per_s, &mut self.activity.written_mb_per_s] {
+            demand.intervals.push(interval);
+        }
     }
 
     fn done(self) -> Activity {

@@ -297,6 +297,8 @@ pub enum Finding {
         first: Vec<usize>,
         /// What more virtual cores bring the log.
         cores: Cores,
+        /// MB a second by which all logs were seen to grow, each at its busiest, and by which they may.
+        logs_mb_per_s: [Option<f64>; 2],
     },
     /// A file is slower than it would be below its limits, and no larger size is known to have more, or to bring more.
     Slow {

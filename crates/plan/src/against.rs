@@ -123,7 +123,7 @@ fn on_instance(files: &[DatabaseFile], counts: &[usize], storage: &Storage<'_>, 
         ]
     });
     let logs = counts.iter().filter(|at| files[**at].kind == FileKind::Log);
-    let log: Option<f64> = logs.filter_map(|at| files[*at].mb_per_s).reduce(|a, b| a + b);
+    let log: Option<f64> = logs.filter_map(|at| files[*at].grew_mb_per_s()).reduce(|a, b| a + b);
     let governor = storage.tier.log_mb_per_second(storage.wishes.vcores);
     first(of_files.chain([(governor, log, Bottleneck::LogRate)]))
 }

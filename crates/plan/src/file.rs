@@ -27,6 +27,8 @@ pub struct DatabaseFile {
     pub iops: Option<f64>,
     /// MB read and written a second, at its busiest.
     pub mb_per_s: Option<f64>,
+    /// MB written a second, at its busiest; absent where only both together are known.
+    pub written_mb_per_s: Option<f64>,
     /// How long a read takes, in ms.
     pub read_ms: Option<f64>,
     /// How long a write takes, in ms.
@@ -111,12 +113,18 @@ impl DatabaseFile {
             growth_gb: None,
             iops: None,
             mb_per_s: None,
+            written_mb_per_s: None,
             read_ms: None,
             write_ms: None,
             at_limit: None,
             is_primary: None,
             said: [None; 2],
         }
+    }
+
+    /// MB a second by which a log grew, at its busiest: what was written, or else all that it is known to have done.
+    pub fn grew_mb_per_s(&self) -> Option<f64> {
+        self.written_mb_per_s.or(self.mb_per_s)
     }
 
     /// Database and file, as sentences name it: `shop.data1`.

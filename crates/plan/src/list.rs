@@ -1,4 +1,4 @@
-//! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,read_ms,write_ms,filegroup]`. Columns may
+//! A list of files as CSV with a header: `database,file,type,size_gb[,used_gb,growth_gb,iops,mb_per_s,written_mb_per_s,read_ms,write_ms,filegroup]`. Columns may
 //! come in any order, and others are passed over. The output of the script that the makers of the service published has the same under
 //! other names.
 
@@ -15,11 +15,12 @@ const NEEDED: [&[&str]; 4] =
     [&["database", "DatabaseName"], &["file", "FileLogicalName"], &["type"], &["size_gb", "FileSizeGB"]];
 
 /// Columns of numbers that it may have.
-const OPTIONAL: [&[&str]; 6] = [
+const OPTIONAL: [&[&str]; 7] = [
     &["used_gb"],
     &["growth_gb"],
     &["iops", "MaxIOPS"],
     &["mb_per_s", "MaxThroughputMBPS"],
+    &["written_mb_per_s"],
     &["read_ms"],
     &["write_ms"],
 ];
@@ -99,7 +100,7 @@ pub(crate) fn of_text(text: &str) -> Result<List, ListError> {
         let text = "The endings of some paths do not say what is in the file. By their names they were taken as";
         remarks.push(format!("{text}: {}{more}.", guessed.join(", ")));
     }
-    let [.., iops, mb_per_s, _, _] = columns.optional;
+    let [.., iops, mb_per_s, _, _, _] = columns.optional;
     let missing: Vec<&str> =
         [(iops, "iops"), (mb_per_s, "mb_per_s")].into_iter().filter(|one| one.0.is_none()).map(|one| one.1).collect();
     if let [missing] = missing.as_slice() {
@@ -118,7 +119,7 @@ fn without_header(first: &StringRecord) -> Option<StringRecord> {
 /// Where each column is.
 struct Columns {
     needed: [Option<usize>; 4],
-    optional: [Option<usize>; 6],
+    optional: [Option<usize>; 7],
     near: [Option<usize>; 2],
     limits: [Option<usize>; 2],
     path: Option<usize>,
@@ -178,6 +179,11 @@ impl Row<'_> {
         if let Some(used) = used_gb.filter(|used| *used > size_gb) {
             return Err(self.wrong(format!("used_gb {used} is above size_gb {size_gb}")));
         }
+        if let (Some(all), Some(written)) = (numbers(3)?, numbers(4)?)
+            && written > all
+        {
+            return Err(self.wrong(format!("written_mb_per_s {written} is above mb_per_s {all}")));
+        }
         let near = [0, 1].map(|at| self.number(self.columns.near[at], NEAR[at]));
         let [near_iops, near_rate] = near;
         let near = near_iops?.into_iter().chain(near_rate?).reduce(f64::max);
@@ -193,8 +199,9 @@ impl Row<'_> {
             growth_gb: numbers(1)?,
             iops: numbers(2)?,
             mb_per_s: numbers(3)?,
-            read_ms: numbers(4)?,
-            write_ms: numbers(5)?,
+            written_mb_per_s: numbers(4)?,
+            read_ms: numbers(5)?,
+            write_ms: numbers(6)?,
             is_primary: FileKind::is_primary(self.text(self.columns.path)),
             at_limit: near.map(|intervals| AtLimit { intervals: intervals as u64, of: None, above: None }),
         };

@@ -122,7 +122,7 @@ fn log_governor(case: &Case<'_>) -> Option<Advice> {
     if held::alone(case).is_some_and(is_told) {
         return None;
     }
-    let rate = |at: &usize| case.files[*at].mb_per_s.unwrap_or(0.0);
+    let rate = |at: &usize| case.files[*at].grew_mb_per_s().unwrap_or(0.0);
     // Those that make it: a tenth of all or more.
     let mut logs: Vec<usize> = case.logs().filter(|at| 10.0 * rate(at) >= mb_per_s).collect();
     logs.sort_by(|a, b| rate(b).total_cmp(&rate(a)));

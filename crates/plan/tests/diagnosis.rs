@@ -81,7 +81,13 @@ fn sessions_wait_most_for_what_holds_them_back() {
     let first = vec![0];
     assert_eq!(
         found[0].finding,
-        Finding::Waits { percent: 70.0, slowest_ms: Some(60.0), first, cores: Cores::Nothing }
+        Finding::Waits {
+            percent: 70.0,
+            slowest_ms: Some(60.0),
+            first,
+            cores: Cores::Nothing,
+            logs_mb_per_s: [None, Some(22.0)]
+        }
     );
     // A log that is named first gets a size, also where its rates do not say why it is slow. Reads of it are no commits.
     for iops in [None, Some(240.0)] {

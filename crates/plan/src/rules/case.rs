@@ -95,9 +95,16 @@ impl Case<'_> {
         keyed.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// MB a second of all logs, each at its busiest.
+    /// MB a second by which all logs grew, each at its busiest.
     pub fn logs_mb_per_s(&self) -> f64 {
-        self.logs().filter_map(|at| self.files[at].mb_per_s).sum()
+        self.logs().filter_map(|at| self.files[at].grew_mb_per_s()).sum()
+    }
+
+    /// The same where it is known, and by how much they may.
+    pub fn log_growth(&self) -> [Option<f64>; 2] {
+        let is_known = self.logs().any(|at| self.files[at].grew_mb_per_s().is_some());
+        let seen = is_known.then(|| self.logs_mb_per_s());
+        [seen, self.storage.tier.log_mb_per_second(self.storage.wishes.vcores)]
     }
 
     pub fn logs(&self) -> impl Iterator<Item = usize> {

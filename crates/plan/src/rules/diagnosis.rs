@@ -69,16 +69,17 @@ fn by_waits(case: &Case<'_>, waits: &WaitShares) -> Option<Advice> {
         return None;
     }
     let cores = cores(case);
+    let logs_mb_per_s = case.log_growth();
     if is_governed(waits) {
         let logs = case.at_limit.iter().copied().filter(|at| case.files[*at].kind == FileKind::Log).collect();
-        let found = Finding::Waits { percent: governor, slowest_ms: None, first: Vec::new(), cores };
+        let found = Finding::Waits { percent: governor, slowest_ms: None, first: Vec::new(), cores, logs_mb_per_s };
         return of("log-governor-waits", logs, found);
     }
     let kind = if log > data { FileKind::Log } else { FileKind::Data };
     let all: Vec<usize> =
         (0..case.files.len()).filter(|at| case.files[*at].kind == kind && !case.files[*at].is_of_tempdb()).collect();
     let slowest_ms = all.iter().filter_map(|at| waited_ms(&case.files[*at])).reduce(f64::max);
-    let found = Finding::Waits { percent: log.max(data), slowest_ms, first: Vec::new(), cores };
+    let found = Finding::Waits { percent: log.max(data), slowest_ms, first: Vec::new(), cores, logs_mb_per_s };
     if kind == FileKind::Log {
         return of("waits-for-log", busy(case, &all), found);
     }

@@ -49,7 +49,7 @@ fn times_without(percent: f64) -> f64 {
 /// follows for it.
 fn log_rate(at: usize, case: &Case<'_>) -> Option<(f64, f64)> {
     let file = &case.files[at];
-    let own = file.mb_per_s.filter(|rate| *rate > 0.0 && file.kind == FileKind::Log)?;
+    let own = file.grew_mb_per_s().filter(|rate| *rate > 0.0 && file.kind == FileKind::Log)?;
     let limit = case.storage.log_of_database_mb_per_s()?;
     (100.0 * own <= ABOVE_PERCENT * limit).then_some((limit, limit / own))
 }
@@ -64,7 +64,7 @@ fn of_database(case: &Case<'_>) -> Option<f64> {
 pub fn alone(case: &Case<'_>) -> Option<usize> {
     let limit = of_database(case)?;
     let of_instance = case.storage.tier.log_mb_per_second(case.storage.wishes.vcores).unwrap_or(f64::INFINITY);
-    let rate = |at: &usize| case.files[*at].mb_per_s.unwrap_or(0.0);
+    let rate = |at: &usize| case.files[*at].grew_mb_per_s().unwrap_or(0.0);
     let most = case.logs().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let (own, all) = (rate(&most), case.logs_mb_per_s());
     let stands = (AT_LIMIT_PERCENT..=ABOVE_PERCENT).contains(&(100.0 * own / limit));

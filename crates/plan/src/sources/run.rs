@@ -57,8 +57,13 @@ fn grow(
     };
     let iops = as_counted(&growth, unit_bytes).map(|ios| ios / seconds);
     let mb_per_s = growth.bytes().map(|bytes| bytes as f64 / MB / seconds);
+    let highest = limits.and_then(|used| used.highest_mb_per_second);
     activity.iops.intervals.push(at(iops, limits.and_then(|used| used.highest_iops)));
-    activity.mb_per_s.intervals.push(at(mb_per_s, limits.and_then(|used| used.highest_mb_per_second)));
+    activity.mb_per_s.intervals.push(at(mb_per_s, highest));
+    // Of the busiest time both together are known: where nothing was read that is what was written.
+    let written = growth.write_bytes.map(|bytes| bytes as f64 / MB / seconds);
+    let written = written.filter(|_| highest.is_none() || growth.read_bytes == Some(0));
+    activity.written_mb_per_s.intervals.push(at(written, written.and(highest)));
     activity.are_sizes_known &= growth.bytes().is_some();
     activity.slow += usize::from(is_slow(growth.read_ms(), growth.write_ms()));
     activity.database = file.database.as_deref().map(foreign::plain);

@@ -71,7 +71,9 @@ impl Series {
         let (iops, mb_per_s) = (figures.iops(self.unit_bytes), figures.mb_per_s());
         self.activity.are_sizes_known &= iops.is_none() || mb_per_s.is_some();
         self.activity.iops.intervals.push(Interval { rate: iops, ..interval });
+        let written = figures.write_bytes.map(|bytes| bytes / MB);
         self.activity.mb_per_s.intervals.push(Interval { rate: mb_per_s, ..interval });
+        self.activity.written_mb_per_s.intervals.push(Interval { rate: written, ..interval });
         let did = |rate: Option<f64>, ms: Option<f64>| ms.filter(|_| rate.is_none_or(|rate| rate > 0.0));
         let is_slow = is_slow(did(figures.reads, figures.read_ms), did(figures.writes, figures.write_ms));
         self.activity.slow += usize::from(is_slow);

@@ -9,14 +9,12 @@ use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits}
 
 use super::brings::{MOST_NAMED, gains, has};
 use super::further::{larger_files, more_files, short};
+use super::log_growth::{LESS_LOG, READ_TIMES, are_parted, by_cores, governor, log_rate};
 use super::log_next::log_next;
 use crate::model::format::{count, listed, quantity};
 
-/// A log that does so many times what logs may grow by was read, too.
-const READ_TIMES: f64 = 1.1;
-
-/// What is loaded elsewhere first, or written shorter, takes less of the log.
-const LESS_LOG: &str = "load into tempdb first, or use clustered columnstore indexes, which log less";
+/// The rule of waits for the governor.
+const GOVERNOR_WAITS: &str = "log-governor-waits";
 
 /// What one piece of advice says, which is one of all.
 pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -> String {
@@ -26,12 +24,14 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
     let gb = |size: f64| quantity(size, "GB");
     match &one.finding {
         Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores } => {
-            let is_read = |at: &usize| files[*at].mb_per_s.is_some_and(|rate| rate > READ_TIMES * limit_mb_per_s);
+            let is_read =
+                |at: &usize| files[*at].grew_mb_per_s().is_some_and(|rate| rate > READ_TIMES * limit_mb_per_s);
             let read: Vec<usize> = one.files.iter().copied().filter(is_read).collect();
             let first = names(if read.is_empty() { &one.files[..one.files.len().min(1)] } else { &read });
-            log_rate((&first, read.len()), [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s], *cores)
+            let is_parted = are_parted(files, (0..files.len()).filter(|at| files[*at].kind == FileKind::Log));
+            log_rate((&first, read.len(), is_parted), [*mb_per_s, *largest_mb_per_s, *limit_mb_per_s], *cores)
         }
-        Finding::NoUse { why } => held(*why, &named()),
+        Finding::NoUse { why } => held(*why, &named(), are_parted(files, one.files.iter().copied())),
         Finding::Above { used_percent, of } => {
             let (who, it) = match one.files.as_slice() {
                 [_] => (stands(*used_percent, *of), "it"),
@@ -109,14 +109,18 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
                 "CPU holds it back, with {percent} in use: larger files help only once there are more vCores.{after}"
             )
         }
-        Finding::Waits { percent, slowest_ms, first, cores } => {
-            waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)], *cores)
+        Finding::Waits { percent, cores, logs_mb_per_s, .. } if one.rule.id == GOVERNOR_WAITS => {
+            governor(&quantity(*percent, "%"), &named(), *logs_mb_per_s, *cores)
+        }
+        Finding::Waits { percent, slowest_ms, first, .. } => {
+            waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)])
         }
         Finding::Slow { ms, held: None } => {
             format!("{}, and no larger size has more.", slow(&named(), one.files.len(), *ms))
         }
         Finding::Slow { ms, held: Some(why) } => {
-            format!("{}. {}", slow(&named(), one.files.len(), *ms), held(*why, &named()))
+            let held = held(*why, &named(), are_parted(files, one.files.iter().copied()));
+            format!("{}. {held}", slow(&named(), one.files.len(), *ms))
         }
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
@@ -147,7 +151,7 @@ fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -
         (None, None) => {
             let grow = if one.files.len() > 1 { "grow" } else { "grows" };
             let more_gb: f64 = one.files.iter().map(|at| size_gb - files[*at].size_gb).sum();
-            format!("{} {grow} by {}, as rows are spread over all of the filegroup (below)", named(), gb(more_gb))
+            format!("{} {grow} by {}, as rows are spread over all of the filegroup", named(), gb(more_gb))
         }
     };
     let is_same = one.files.iter().all(|at| limits.files[*at].step.as_ref() == Some(step));
@@ -194,7 +198,7 @@ fn stands(
 fn raise(needed_gb: f64, space_gb: f64, most_gb: f64, back_gb: f64) -> String {
     let gb = |size: f64| quantity(size, "GB");
     let back = if needed_gb - back_gb <= space_gb {
-        format!(", or give back {} that bring nothing (below)", gb(back_gb))
+        format!(", or give back {} that bring nothing", gb(back_gb))
     } else {
         String::new()
     };
@@ -229,65 +233,12 @@ fn intervals(file: &DatabaseFile) -> Option<String> {
     Some(format!("{}{of} {many}{once}", seen.intervals))
 }
 
-/// What else raises the rate of the log.
-fn by_cores(cores: Cores) -> String {
-    match cores {
-        Cores::Nothing => String::new(),
-        Cores::Unknown => "; more vCores raise the rate (--vcores says how many there are)".to_owned(),
-        Cores::Faster(vcores, rate) => {
-            format!("; more vCores raise the rate ({vcores} have {})", quantity(rate, "MB/s"))
-        }
-        Cores::OneLog(rate) => format!(
-            "; the log of one database has {} at most at any number of vCores, so that a load divided over several databases has more",
-            quantity(rate, "MB/s")
-        ),
-    }
-}
-
-/// How fast the logs grow: each at its busiest, which need not have been at one time.
-fn log_rate((first, read): (&str, usize), [all, largest, limit]: [f64; 3], cores: Cores) -> String {
-    let mb = |rate: f64| quantity(rate, "MB/s");
-    if read > 0 {
-        return format!(
-            "{first} did {}{}, and the logs of the instance may grow by {} together: so part of it was read, as by backups{}.",
-            if read > 1 { "up to " } else { "" },
-            mb(largest),
-            mb(limit),
-            if cores == Cores::Nothing { "" } else { ", or the instance has other vCores" }
-        );
-    }
-    if let Cores::OneLog(most) = cores {
-        return format!(
-            "{first} grows by up to {} of the {} that the log of one database may, whatever the size of its file: {LESS_LOG}{}.",
-            mb(largest),
-            mb(most),
-            by_cores(cores)
-        );
-    }
-    if all > limit {
-        return format!(
-            "The busiest times of all logs come to {}, and the instance lets them grow by {} together, whatever the size of log files. So they \
-             were not at once, or part of it was read{}. Where it has to be at once: {LESS_LOG}{}.",
-            mb(all),
-            mb(limit),
-            if largest >= 0.9 * limit { format!("; {first} alone came to {}", mb(largest)) } else { String::new() },
-            by_cores(cores)
-        );
-    }
-    format!(
-        "The logs grow by up to {} of the {} that the instance lets them, whatever the size of log files: {LESS_LOG}{}.",
-        mb(all),
-        mb(limit),
-        by_cores(cores)
-    )
-}
-
 /// That a larger file would do no more.
-fn held(why: Hindrance, named: &str) -> String {
+fn held(why: Hindrance, named: &str, is_parted: bool) -> String {
     match why {
         Hindrance::LogRate { limit_mb_per_s, is_of_database } => format!(
-            "As far as what {named} did was written, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: \
-             {LESS_LOG}{}.",
+            "{}, that is as fast as a log may grow, {}: a larger file changes nothing of that. What helps: {LESS_LOG}{}.",
+            if is_parted { format!("What {named} wrote") } else { format!("As far as what {named} did was written") },
             quantity(limit_mb_per_s, "MB/s"),
             by_cores(if is_of_database { Cores::OneLog(limit_mb_per_s) } else { Cores::Nothing })
         ),
@@ -323,19 +274,11 @@ fn other_limit(file: &DatabaseFile, limits: &FileLimits, of: LimitOf) -> Option<
 }
 
 /// What sessions wait for most, and what follows. Named are the files that do much, and those of them that are to grow.
-fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&str; 2], cores: Cores) -> String {
+fn waits(rule: &str, percent: &str, slowest_ms: Option<f64>, [named, first]: [&str; 2]) -> String {
     let takes = |what: &str| {
         slowest_ms.map(|ms| format!(", and {what} there takes up to {}", quantity(ms, "ms"))).unwrap_or_default()
     };
     match rule {
-        "log-governor-waits" => {
-            let held = if named.is_empty() { String::new() } else { format!(" A larger {named} brings nothing now.") };
-            format!(
-                "Sessions wait for the governor of the log's rate, in {percent} of their waits, and no size of a log file changes that: \
-                 {LESS_LOG}{}.{held}",
-                by_cores(cores)
-            )
-        }
         "waits-for-log" => {
             let next = match slowest_ms {
                 _ if !first.is_empty() => format!("{first} comes first, and then fewer and larger commits"),

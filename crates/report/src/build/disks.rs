@@ -4,7 +4,7 @@ use plimsoll_plan::activity::BUSY_MS;
 use plimsoll_plan::layout::Rules;
 use plimsoll_plan::rules::more::{Now, more};
 use plimsoll_plan::sources::Disks;
-use plimsoll_plan::{Activity, Demand, Step, Storage};
+use plimsoll_plan::{Activity, Demand, FileKind, Step, Storage};
 
 use super::brings::has;
 use super::plots_files::over_time;
@@ -63,6 +63,7 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
             format!("Reads and writes were not counted of {names}: whether a file carries them is said by MB/s alone."),
         );
     }
+    answer.say(Tone::Plain, log_rate(all, storage, headroom_percent));
     for remark in &all.remarks {
         answer.say(Tone::Quiet, remark.clone());
     }
@@ -111,6 +112,42 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
             )
         }
     }
+}
+
+/// Whether logs grow slower than an instance lets them, as far as it is known what they wrote.
+fn log_rate(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> String {
+    let is_log = |disk: &&Activity| disk.kind == Some(FileKind::Log);
+    let are_logs = all.disks.iter().any(|disk| is_log(&disk));
+    let counted: Vec<&Activity> = all.disks.iter().filter(|disk| !are_logs || is_log(disk)).collect();
+    let names = |of: &[&Activity]| listed(&of.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>(), MOST_NAMED);
+    let limit = storage.tier.log_mb_per_second(storage.wishes.vcores);
+    let may = limit.map_or_else(
+        || "How fast logs may grow on an instance goes by its vCores (--vcores)".to_owned(),
+        |limit| {
+            format!("All logs of an instance together may grow by {}, whatever their size", quantity(limit, "MB/s"))
+        },
+    );
+    let (known, unknown): (Vec<&Activity>, Vec<&Activity>) =
+        counted.into_iter().partition(|disk| disk.written().is_some());
+    if !unknown.is_empty() {
+        return format!(
+            "{may}. Whether that is enough is not known, as bytes written were not counted apart on {}.",
+            names(&unknown)
+        );
+    }
+    let sum: f64 = known.iter().filter_map(|disk| disk.written()).sum();
+    let written = format!("{} wrote up to {}", names(&known), quantity(sum, "MB/s"));
+    let each = if known.len() > 1 { " together, each at its busiest" } else { "" };
+    let is_enough = limit.is_some_and(|limit| sum * (1.0 + headroom_percent / 100.0) <= limit);
+    let follows = match (is_enough, are_logs, limit) {
+        (true, true, _) => "which that carries",
+        (true, false, _) => "which that carries even if all of it was log",
+        (false, true, Some(limit)) if sum > limit => "which is more",
+        (false, true, _) => "so that little or nothing may be to spare",
+        (false, false, _) => "and how much of that was log is not known",
+    };
+    let follows = if are_logs && limit.is_none() { String::new() } else { format!(", {follows}") };
+    format!("{may}: {written}{each}{follows}.")
 }
 
 /// `3,738 intervals`.

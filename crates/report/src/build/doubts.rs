@@ -7,6 +7,7 @@ use plimsoll_plan::storage::Cores;
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Settled};
 
 use super::brings::MOST_NAMED;
+use super::log_growth::{are_parted, below_rate};
 use super::of_plan::Plan;
 use crate::model::format::{listed, quantity};
 
@@ -65,6 +66,25 @@ pub fn not_storage(plan: &Plan<'_>) -> Option<String> {
     ))
 }
 
+/// A part of all waits from which on it is told, in percent.
+const WORTH_TELLING_PERCENT: f64 = 10.0;
+
+/// That sessions wait for the governor of the log's rate as well, where something else has more of their waits.
+pub fn governor(plan: &Plan<'_>) -> Option<String> {
+    let percent = plan.observed.waits?.governor;
+    let is_told = plan.advised.iter().any(|one| one.rule.id == "log-governor-waits");
+    let logs = plan.files.iter().filter(|file| file.kind == FileKind::Log && !file.is_of_tempdb());
+    let seen = logs.filter_map(DatabaseFile::grew_mb_per_s).reduce(|sum, rate| sum + rate);
+    let seen = below_rate([seen, plan.storage.tier.log_mb_per_second(plan.storage.wishes.vcores)]);
+    (!is_told && percent >= WORTH_TELLING_PERCENT).then(|| {
+        format!(
+            "The governor of the log's rate has {} of all waits, and {}",
+            quantity(percent, "%"),
+            seen.unwrap_or_else(|| "the logs were seen to grow as fast as they may.".to_owned())
+        )
+    })
+}
+
 /// Why a larger file may bring more all the same.
 fn doubts(plan: &Plan<'_>) -> Vec<String> {
     let named = |is_so: &dyn Fn(usize) -> bool| {
@@ -114,7 +134,7 @@ pub fn log_of_database(plan: &Plan<'_>, file: &DatabaseFile) -> Option<f64> {
     let of_instance = plan.storage.tier.log_mb_per_second(plan.storage.wishes.vcores);
     // Where all logs together may do less, that binds.
     let binds = file.kind == FileKind::Log && !file.is_of_tempdb() && of_instance.is_none_or(|rate| rate > low);
-    let seen = file.mb_per_s.filter(|seen| binds && 100.0 * seen >= AT_LIMIT_PERCENT * low)?;
+    let seen = file.grew_mb_per_s().filter(|seen| binds && 100.0 * seen >= AT_LIMIT_PERCENT * low)?;
     Some(100.0 * seen / high)
 }
 
@@ -168,21 +188,23 @@ pub fn missing(files: &[DatabaseFile]) -> Option<String> {
 
 /// That logs grow as fast as they may, which no size of a file changes.
 pub fn log_at_rate(plan: &Plan<'_>) -> Option<String> {
+    let logs = (0..plan.files.len()).filter(|at| plan.files[*at].kind == FileKind::Log);
+    let together = if are_parted(plan.files, logs) { "" } else { ", as far as it was written" };
     let of = |one: &Advice| match one.finding {
         Finding::LogRate { largest_mb_per_s, cores: Cores::OneLog(most), .. } => Some(format!(
-            "{} stands at the rate by which the log of one database may grow: {} of {}.",
+            "{} stands at the rate by which the log of one database may grow: {} of {}{together}.",
             plan.files[*one.files.first()?].label(),
             quantity(largest_mb_per_s, "MB/s"),
             quantity(most, "MB/s")
         )),
         // More than that was not at one time, or was read.
         Finding::LogRate { mb_per_s, limit_mb_per_s, .. } if mb_per_s <= limit_mb_per_s => Some(format!(
-            "The logs together stand at the rate by which those of the instance may grow: {} of {}.",
+            "The logs together stand at the rate by which those of the instance may grow: {} of {}{together}.",
             quantity(mb_per_s, "MB/s"),
             quantity(limit_mb_per_s, "MB/s")
         )),
         Finding::NoUse { why: Hindrance::LogRate { limit_mb_per_s, .. } } => Some(format!(
-            "{} stands at the rate by which a log may grow: {}.",
+            "{} stands at the rate by which a log may grow: {}{together}.",
             listed(&one.files.iter().map(|at| plan.files[*at].label()).collect::<Vec<_>>(), MOST_NAMED),
             quantity(limit_mb_per_s, "MB/s")
         )),

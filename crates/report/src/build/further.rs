@@ -19,7 +19,7 @@ pub(super) fn short(
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
     let all = match (larger, added) {
         (0, _) => format!("{}, all", count(added, "more data file")),
-        (1, 0) => "the enlargement below".to_owned(),
+        (1, 0) => "the enlargement".to_owned(),
         (2, 0) => "both enlargements".to_owned(),
         (_, 0) => format!("all {larger} enlargements"),
         _ => format!("{} and {}, all", count(larger, "enlargement"), count(added, "more data file")),
@@ -40,7 +40,7 @@ pub(super) fn short(
     };
     let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
     let mut others: Vec<String> =
-        given.map(|_| format!("{} given back that bring nothing (below)", gb(back_gb))).into_iter().collect();
+        given.map(|_| format!("{} given back that bring nothing", gb(back_gb))).into_iter().collect();
     others.extend(elsewhere.iter().map(has_more));
     others.push("several instances".to_owned());
     others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
@@ -49,7 +49,7 @@ pub(super) fn short(
     let after = if after.is_empty() || given.is_some() {
         String::new()
     } else {
-        format!(" With {} given back that bring nothing (below), {after} would fit, too.", gb(back_gb))
+        format!(" With {} given back that bring nothing, {after} would fit, too.", gb(back_gb))
     };
     format!("{too_much} {first} {what} one of these: {}.{after}", others.join("; "))
 }

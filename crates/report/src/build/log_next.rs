@@ -24,7 +24,7 @@ pub(super) fn log_next(
     let then = grown.or(of_file.step.as_ref()).and_then(|step| used_of(file, step));
     let by_file = then.map(|(percent, of)| (percent, format!("at its {}", of.name())));
     let by_rate = file
-        .mb_per_s
+        .grew_mb_per_s()
         .zip(limits.log_mb_per_s)
         .map(|(seen, most)| (100.0 * seen / most, format!("at {}, by which logs may grow,", quantity(most, "MB/s"))));
     // A log that does more than that was read as well.

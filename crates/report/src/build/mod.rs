@@ -24,6 +24,7 @@ pub mod layouts;
 mod levels;
 mod limits;
 mod list;
+mod log_growth;
 mod log_next;
 mod log_waits;
 mod moved;

@@ -61,18 +61,23 @@ fn log_of_database(plan: &Plan<'_>) -> Option<String> {
     let (low, high) = rate.database_low.zip(plan.storage.log_of_database_mb_per_s())?;
     let near = |file: &DatabaseFile| {
         let of_high = doubts::log_of_database(plan, file)?;
-        let seen = quantity(file.mb_per_s?, "MB/s");
+        let seen = quantity(file.grew_mb_per_s()?, "MB/s");
         let what = match of_high {
-            of_high if of_high > doubts::MOST_PERCENT => "of which part was read",
+            of_high if of_high > doubts::MOST_PERCENT && file.written_mb_per_s.is_none() => "of which part was read",
+            of_high if of_high > doubts::MOST_PERCENT => "so that it has other limits",
             doubts::ALL_PERCENT.. => "all that any size has",
             _ => "and may stand at it",
         };
-        Some(format!("{} did {seen}, {what}", file.label()))
+        let did = if file.written_mb_per_s.is_some() { "wrote" } else { "did" };
+        Some(format!("{} {did} {seen}, {what}", file.label()))
     };
+    let is_parted = plan.files.iter().filter(|file| near(file).is_some()).all(|file| file.written_mb_per_s.is_some());
+    let apart =
+        if is_parted { "" } else { " What was read counts, too, where it is not known apart (written_mb_per_s)." };
     let names: Vec<String> = plan.files.iter().filter_map(near).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "The log of one database may grow by {low:.0} to {} by the size of its file; which size has how much is not published. {}.",
+            "The log of one database may grow by {low:.0} to {} by the size of its file; which size has how much is not published. {}.{apart}",
             quantity(high, "MB/s"),
             names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ")
         )

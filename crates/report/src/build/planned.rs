@@ -44,6 +44,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     }
     answer.say(Tone::Plain, doubts::nothing_seen(files));
     answer.say(Tone::Plain, doubts::not_storage(plan));
+    answer.say(Tone::Plain, doubts::governor(plan));
     // The headline says the first.
     for sentence in over_limits(limits, files).into_iter().skip(1) {
         answer.say(Tone::Plain, sentence);
