@@ -1,5 +1,5 @@
-//! How each database goes on: as it is, with larger files, or with other files. The cheapest that carries it
-//! with room to spare is the answer: the one that takes the least space while it is made.
+//! How each database goes on: as it is, with larger files, with further ones as is advised, or with other files. What carries it with room to
+//! spare and takes the least space while it is made is the answer, unless that saves too little for rows to be moved.
 
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding};
 use crate::file::{DatabaseFile, FileKind};
@@ -13,13 +13,15 @@ use crate::storage::{LimitOf, Storage};
 /// To move rows among files is work: what saves it may take so many times the space.
 pub(crate) const WORTH: f64 = 1.1;
 
-/// A database whose files are enlarged.
+/// A database whose files are enlarged, or get further ones beside them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Enlarged {
     /// The database.
     pub database: String,
     /// The files that grow, by their places in the list, and their sizes then, in GB; the log first.
     pub files: Vec<(usize, f64)>,
+    /// What is advised of further files, or of rows that are spread over those that are there, by its places in the advice.
+    pub further: Vec<usize>,
     /// All its files together then, in GB.
     pub space_gb: f64,
 }
@@ -31,12 +33,10 @@ pub enum Choice {
     AsItIs,
     /// Nothing, as no larger file would do more.
     NoUse,
-    /// Some of its files grow.
+    /// Some of its files grow, or get further ones beside them.
     Enlarge(Enlarged),
     /// It gets other files.
     Layout,
-    /// Its rows are spread over the files that are there, as is advised.
-    Spread,
     /// It would need other files, and has several filegroups, of which each has rows of its own: nothing is said of them.
     Groups,
 }
@@ -59,29 +59,28 @@ pub fn choose(
     if tight.is_empty() {
         return if held.is_empty() { Choice::AsItIs } else { Choice::NoUse };
     }
-    let is_spread = |one: &Advice| matches!(one.finding, Finding::Add { added: 0, fits: true, .. });
-    if judged.advice.iter().any(|one| is_spread(one) && one.files.iter().any(|at| own.contains(at))) {
-        return Choice::Spread;
-    }
     tight.sort_by_key(|at| files[*at].kind == FileKind::Data);
-    let size_gb = |at: usize| {
-        let advised_gb = judged.size_gb(at);
-        if has_room(&files[at], &of_file(&files[at], storage), rules) {
-            return advised_gb;
-        }
-        Some(enough_gb(&files[at], storage, rules)?.max(advised_gb.unwrap_or(0.0)))
-    };
-    let grown = tight.iter().map(|at| Some((*at, size_gb(*at)?))).collect::<Option<Vec<_>>>();
     // A layout is for one filegroup.
     let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
     let are_several = groups().any(|group| Some(group) != groups().next());
-    let grown = grown.map(|grown| alike(&grown, &own, files, storage));
-    let Some(grown) = grown else { return if are_several { Choice::Groups } else { Choice::Layout } };
-    let size_gb = |at: &usize| {
-        let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
-        larger.unwrap_or(files[*at].size_gb)
+    // Further files are advised with so much to spare, and no more.
+    let is_enough = rules.headroom_percent <= Rules::default().headroom_percent;
+    let further: Vec<usize> = added(judged, |at| own.contains(&at)).filter(|_| is_enough).collect();
+    let adds = |way: &Enlarged| way.further.iter().any(|place| added_gb(&judged.advice[*place]) > 0.0);
+    let case = Case { own: &own, tight: &tight, further: &further, files, judged, storage, rules };
+    let (larger, further) = (case.way(false), (!further.is_empty()).then(|| case.way(true)).flatten());
+    let way = match (larger, further) {
+        (Some(larger), Some(further)) if larger.space_gb <= further.space_gb => larger,
+        // Where no size has enough all layouts are shown, unless further files take less.
+        (None, Some(further))
+            if !are_several && adds(&further) && front.iter().any(|one| one.space_gb <= further.space_gb) =>
+        {
+            return Choice::Layout;
+        }
+        (_, Some(way)) | (Some(way), None) => way,
+        (None, None) => return if are_several { Choice::Groups } else { Choice::Layout },
     };
-    let space_gb = own.iter().map(size_gb).sum();
+    let space_gb = way.space_gb;
     // A layout goes by rates, which do not say why a file is slow.
     let is_slow = own.iter().any(|at| judged.is_slow(*at));
     let least_gb = front.iter().map(|layout| taken_gb(&own, files, layout)).reduce(f64::min);
@@ -89,15 +88,114 @@ pub fn choose(
     // What saves little of the instance's space is not worth it either, where there is room.
     let little_gb = (WORTH - 1.0) * storage.space_gb().unwrap_or(0.0);
     let has_room = space_gb + others_gb <= storage.space_gb().unwrap_or(f64::INFINITY);
-    let is_worth = |least_gb: f64| least_gb * WORTH < space_gb && (space_gb - least_gb > little_gb || !has_room);
+    let moves_rows = !way.further.is_empty();
+    // To spread rows over the files that are there takes nothing.
+    let is_spread = moves_rows && !adds(&way);
+    let is_worth = |least_gb: f64| {
+        least_gb < space_gb
+            && (moves_rows || (least_gb * WORTH < space_gb && (space_gb - least_gb > little_gb || !has_room)))
+    };
     let is_cheaper = least_gb.is_some_and(is_worth);
     // Where larger files have no room at all, others may have it once these gave back what they don't need.
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY) - others_gb;
     let fits_alone = space_gb > most_gb && front.iter().any(|layout| layout.space_gb <= most_gb);
-    if !are_several && !is_slow && (is_cheaper || fits_alone) {
+    if !are_several && !is_slow && !is_spread && (is_cheaper || fits_alone) {
         return Choice::Layout;
     }
-    Choice::Enlarge(Enlarged { database: database.to_owned(), files: grown, space_gb })
+    Choice::Enlarge(Enlarged { database: database.to_owned(), ..way })
+}
+
+/// The advice of further files that fits, of these files, by its places.
+fn added(judged: &Judgement, is_own: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+    let is_added = move |one: &Advice| {
+        matches!(one.finding, Finding::Add { fits: true, .. }) && one.files.iter().all(|at| is_own(*at))
+    };
+    judged.advice.iter().enumerate().filter(move |(_, one)| is_added(one)).map(|(place, _)| place)
+}
+
+/// What is advised of these files of a database, as far as the instance has room for it. `None` where that is nothing.
+pub fn advised(
+    database: &str,
+    (files, judged): (&[DatabaseFile], &Judgement),
+    is_of: impl Fn(usize) -> bool,
+) -> Option<Enlarged> {
+    let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(database) && is_of(at);
+    let mut grown: Vec<(usize, f64)> = Vec::new();
+    for one in &judged.advice {
+        if let Finding::Grow { size_gb, fits: true, .. } = &one.finding {
+            grown.extend(one.files.iter().filter(|at| is_own(**at)).map(|at| (*at, *size_gb)));
+        }
+    }
+    let further: Vec<usize> = added(judged, is_own).collect();
+    let is_nothing = grown.is_empty() && further.is_empty();
+    let own = (0..files.len()).filter(|at| files[*at].database.eq_ignore_ascii_case(database));
+    let space_gb = space_gb(&own.collect::<Vec<_>>(), &grown, &further, (files, judged));
+    (!is_nothing).then(|| Enlarged { database: database.to_owned(), files: grown, further, space_gb })
+}
+
+/// What files of a database take where some grow and further ones are added, in GB.
+fn space_gb(
+    own: &[usize],
+    grown: &[(usize, f64)],
+    further: &[usize],
+    (files, judged): (&[DatabaseFile], &Judgement),
+) -> f64 {
+    let size_gb = |at: &usize| {
+        let larger = grown.iter().find(|(grown, _)| grown == at).map(|(_, size_gb)| *size_gb);
+        larger.unwrap_or(files[*at].size_gb)
+    };
+    own.iter().map(size_gb).sum::<f64>() + further.iter().map(|place| added_gb(&judged.advice[*place])).sum::<f64>()
+}
+
+/// What further files that are advised take, in GB.
+pub fn added_gb(advice: &Advice) -> f64 {
+    match &advice.finding {
+        Finding::Add { added, size_gb, .. } => *added as f64 * size_gb,
+        _ => 0.0,
+    }
+}
+
+/// What a way is chosen from.
+struct Case<'a> {
+    own: &'a [usize],
+    tight: &'a [usize],
+    further: &'a [usize],
+    files: &'a [DatabaseFile],
+    judged: &'a Judgement,
+    storage: &'a Storage<'a>,
+    rules: &'a Rules,
+}
+
+impl Case<'_> {
+    /// Whether further files are advised for the filegroup of a file.
+    fn has_further(&self, at: usize) -> bool {
+        let group = |at: usize| (self.files[at].kind, &self.files[at].filegroup);
+        self.further.iter().any(|place| group(self.judged.advice[*place].files[0]) == group(at))
+    }
+
+    /// The files with the sizes with which they have room to spare; or, where further ones are advised, those that are advised with them. `None`
+    /// where no size has enough.
+    fn way(&self, takes_further: bool) -> Option<Enlarged> {
+        let Self { own, files, judged, storage, rules, .. } = *self;
+        let has_room = |at: usize| has_room(&files[at], &of_file(&files[at], storage), rules);
+        // What is advised with further files holds with these alone.
+        let advised_gb = |at: usize| judged.size_gb(at).filter(|_| takes_further || !self.has_further(at));
+        let is_served = |at: usize| has_room(at) || (takes_further && self.has_further(at));
+        let size_gb = |at: usize| match is_served(at) {
+            true => advised_gb(at),
+            false => Some(enough_gb(&files[at], storage, rules)?.max(advised_gb(at).unwrap_or(0.0))),
+        };
+        let grows = self.tight.iter().filter(|at| !is_served(**at) || advised_gb(**at).is_some());
+        let grown = grows.map(|at| Some((*at, size_gb(*at)?))).collect::<Option<Vec<_>>>()?;
+        let is_alike = |at: usize| !(takes_further && self.has_further(at));
+        let (beside, grown): (Vec<_>, Vec<_>) = grown.into_iter().partition(|(at, _)| !is_alike(*at));
+        let others: Vec<usize> = own.iter().copied().filter(|at| is_alike(*at)).collect();
+        let mut grown = alike(&grown, &others, files, storage);
+        grown.extend(beside);
+        let further = if takes_further { self.further.to_vec() } else { Vec::new() };
+        let space_gb = space_gb(own, &grown, &further, (files, judged));
+        Some(Enlarged { database: String::new(), files: grown, further, space_gb })
+    }
 }
 
 /// Data files of a filegroup that have the same limits stay of one size, as rows are spread over all.

@@ -6,7 +6,9 @@ use plimsoll_catalog::{Catalog, Date};
 use plimsoll_plan::choice::{Choice, choose};
 use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::layout::{Rules, front, needs};
-use plimsoll_plan::{DatabaseFile, FileKind, Storage, Wishes};
+use plimsoll_plan::limits::limits;
+use plimsoll_plan::rules::{Observed, judge};
+use plimsoll_plan::{DatabaseFile, FileKind, Finding, Storage, Wishes};
 
 fn file(name: &str, kind: FileKind, size_gb: f64, iops: f64) -> DatabaseFile {
     DatabaseFile { iops: Some(iops), ..DatabaseFile::new("shop", name, kind, size_gb) }
@@ -73,4 +75,32 @@ fn needs_have_room_to_grow_and_logs_keep_their_size() {
     assert_eq!(gb(used(Some(200.0), None)), (220.0, 40.0));
     assert_eq!(gb(used(Some(200.0), Some(64.0))), (264.0, 40.0));
     assert_eq!(gb(used(None, Some(64.0))), (300.0, 40.0), "the size has its room");
+}
+
+/// Where further files are advised that take less than larger ones, a database goes on with these, and what stands beside them grows.
+#[test]
+fn the_way_that_takes_the_least_space_is_that_of_the_advice() {
+    let storage = Storage::on(Catalog::builtin().unwrap(), Wishes { vcores: Some(4), ..Wishes::default() }).unwrap();
+    let rules = Rules::default();
+    for part in 0..10 {
+        let group = |name: &str, group: &str, size_gb: f64, iops: f64| DatabaseFile {
+            filegroup: Some(group.to_owned()),
+            ..file(name, FileKind::Data, size_gb, iops)
+        };
+        let hot = 4600.0 + 40.0 * f64::from(part);
+        let files = [group("p", "PRIMARY", 60.0, 450.0), group("f", "FG1", 700.0, hot), group("g", "FG2", 40.0, 420.0)];
+        let found = limits(&files, &storage);
+        let judged = judge(&files, &storage, &found, &Observed::default());
+        let Choice::Enlarge(way) = choose("shop", (&files, &judged), &[], &storage, &rules) else {
+            panic!("{judged:?}")
+        };
+        let Finding::Add { added, size_gb, .. } = judged.advice[way.further[0]].finding else { panic!("{way:?}") };
+        assert_eq!(way.files, [(0, 130.0), (2, 130.0)], "FG2 has less than a quarter to spare");
+        assert_eq!(way.space_gb, 130.0 + 700.0 + added as f64 * size_gb + 130.0);
+        assert!(added as f64 * size_gb < 1026.0 - 700.0, "{hot}: a larger file takes more");
+        // More than is advised with to spare is another wish.
+        let more = Rules { headroom_percent: 40.0, ..rules };
+        let Choice::Enlarge(larger) = choose("shop", (&files, &judged), &[], &storage, &more) else { panic!() };
+        assert_eq!((larger.further.as_slice(), larger.files[1]), ([].as_slice(), (1, 1026.0)));
+    }
 }

@@ -74,7 +74,9 @@ fn room_is_told_with_figures_and_larger_files_beside_more() {
         format!("{}Sales,x,data,60,50,PRIMARY,1,1\n", "database,file,type,size_gb,used_gb,filegroup,iops,mb_per_s\n");
     let rows = "Sales,a,data,250,240,FG1,2290,70\nSales,b,data,250,238,FG1,2270,69\n";
     let out = said(&(grouped + rows), "--vcores 8 --space 2TB --layouts");
-    assert!(out.contains("Larger files are the cheapest way") && !out.contains("Add 1 data file"), "{out}");
+    // The filegroup is to have a further file, which takes less than larger ones: layouts say the same.
+    assert!(out.contains("To spread rows as advised above takes the least space in Sales."), "{out}");
+    assert!(out.contains("Add 1 data file") && out.contains("TO FILEGROUP [FG1]") && !out.contains("MODIFY"), "{out}");
 }
 
 #[test]
@@ -100,7 +102,10 @@ fn the_log_that_is_next_and_the_one_that_holds_back_are_named() {
             (
                 "a,a,data,90,80,300,30\na,l,log,600,9,3000,64.5\n",
                 "--vcores 16",
-                &["a.l stands at the rate by which a log may grow: 65.0 MB/s. None of", "load into tempdb first"],
+                &[
+                    "a.l stands at the rate by which a log may grow: 65.0 MB/s, as far as it was written. None of",
+                    "load into tempdb first",
+                ],
                 &["would bring nothing: a.l"],
             ),
             (
@@ -165,7 +170,7 @@ fn layouts_name_what_other_files_can_give_back() {
             "p,p,data,1600,{used},200,10\np,l,log,140,139,100,3\nq,q,data,129,120,499,20\nq,l,log,60,10,495,12\ntempdb,t,data,96,,,\n"
         )
     };
-    let with = "With 574 GB given back that bring nothing (above) there is room for q.l.";
+    let with = "With 574 GB given back that bring nothing there is room for q.l.";
     let out = said(&format!("{PLAIN}{}", of(300)), "--vcores 4 --layouts");
     assert!(out.contains("no room for that: q.l.") && out.contains(with), "{out}");
     let out = said(&format!("{PLAIN}{}", of(1590)), "--vcores 4 --layouts");
@@ -222,4 +227,95 @@ fn more_vcores_are_named_only_where_the_rate_of_the_instance_binds() {
 /// What is said behind the title.
 fn said_of_first(out: &str) -> String {
     out.split_once("2026-08-10 ").map(|(_, rest)| rest.to_owned()).unwrap()
+}
+
+/// What sessions wait for is seen, and so is what the logs did; the one is no proof of the other.
+#[test]
+fn waits_for_the_governor_are_held_against_what_the_logs_did() {
+    let scene = Scene::new();
+    let of = |governor: u32, log: &str| {
+        let waits =
+            format!("wait_type,wait_time_ms\nINSTANCE_LOG_RATE_GOVERNOR,{governor}\nWRITELOG,100\nLCK_M_X,300\n");
+        std::fs::write(scene.path("waits.csv"), waits).unwrap();
+        std::fs::write(scene.path("list.csv"), format!("{PLAIN}a,a,data,600,90,1500,50\na,l,log,60,9,100,{log}\n"))
+            .unwrap();
+        let said = scene.say(&["plan", "mi", "--files", "list.csv", "--vcores", "8", "--waits", "waits.csv"]);
+        said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let bursts = "the logs were seen to grow by 3.00 MB/s at most of the 36.0 MB/s by which they may. That was seen as means over time";
+    let most = of(900, "3");
+    assert!(most.contains("in 69.2 % of their waits, and the logs were seen") && most.contains(bursts), "{most}");
+    let some = of(80, "3");
+    assert!(some.contains("The governor of the log's rate has 16.7 % of all waits, and the logs"), "{some}");
+    assert!(some.contains(bursts) && !some.contains("Sessions wait for the governor"), "{some}");
+    let unseen = of(900, "");
+    assert!(unseen.contains("and how fast the logs grow was not seen. Where the governor"), "{unseen}");
+    let full = of(900, "35");
+    assert!(
+        full.contains("of their waits, and no size of a log file changes that") && !full.contains("bursts"),
+        "{full}"
+    );
+}
+
+/// The log's rate is one of writes: what was read from a log, as by backups, is none of it.
+#[test]
+fn the_rate_of_the_log_goes_by_what_was_written() {
+    let head = "database,file,type,size_gb,iops,mb_per_s,written_mb_per_s\n";
+    let of = |log: &str| said(&format!("{head}a,a,data,600,1500,50,\na,l,log,600,500,{log}\n"), "--vcores 8");
+    let read = of("34,4");
+    assert!(!read.contains("load into tempdb") && !read.contains("did 34.0 MB/s"), "{read}");
+    let together = of("34,");
+    let words =
+        "The logs grow by up to 34.0 MB/s (what was read among it, as that is not known apart) of the 36.0 MB/s";
+    assert!(together.contains(words) && together.contains("36.0 MB/s, as far as it was written."), "{together}");
+    let written = of("34,33.5");
+    assert!(written.contains("The logs grow by up to 33.5 MB/s of the 36.0 MB/s"), "{written}");
+    assert!(!written.contains("was read"), "{written}");
+    let scene = Scene::new();
+    std::fs::write(scene.path("list.csv"), format!("{head}a,l,log,600,500,3,4\n")).unwrap();
+    let odd = scene.say(&["plan", "mi", "--files", "list.csv"]);
+    odd.failed(2, &["line 2: written_mb_per_s 4 is above mb_per_s 3"]);
+}
+
+/// Disks have no log of their own: whether its rate is enough is known from what was written, or said to be unknown.
+#[test]
+fn what_disks_wrote_is_held_against_the_rate_of_the_log() {
+    let of = |counters: [&str; 2], bytes: [u64; 2]| {
+        let path = |name: &str| format!("\"\\\\H\\LogicalDisk(D:)\\{name}\"");
+        let [first, second] = counters.map(path);
+        let row = |at: u32| format!("\"11/28/2026 10:00:0{at}.000\",\"10\",\"{}\",\"{}\"\n", bytes[0], bytes[1]);
+        let text =
+            format!("\"(PDH-CSV 4.0) (x)(0)\",{},{first},{second}\n{}{}", path("Disk Transfers/sec"), row(0), row(1));
+        said(&text, "--vcores 4")
+    };
+    let apart = ["Disk Read Bytes/sec", "Disk Write Bytes/sec"];
+    let few = of(apart, [50 << 20, 3 << 20]);
+    assert!(
+        few.contains("by 18.0 MB/s, whatever their size: D: wrote up to 3.00 MB/s, which that carries even if"),
+        "{few}"
+    );
+    let many = of(apart, [0, 30 << 20]);
+    assert!(many.contains("D: wrote up to 30.0 MB/s, and how much of that was log is not known."), "{many}");
+    let together = of(["Disk Bytes/sec", "Avg. Disk sec/Read"], [30 << 20, 0]);
+    assert!(together.contains("is not known, as bytes written were not counted apart on D:."), "{together}");
+}
+
+/// Where layouts have no room, what is advised without them is done, and nothing on the page says that it has none.
+#[test]
+fn layouts_without_room_give_way_to_what_is_advised() {
+    let rows = "a,d,data,500,480,2290,60\na,l,log,100,10,300,1\nb,d,data,900,850,4990,60\nb,l,log,100,10,300,1\n\
+                c,d,data,300,250,2280,60\nc,l,log,60,9,490,1\n";
+    check(
+        PLAIN,
+        &[(
+            rows,
+            "--vcores 4 --layouts",
+            &[
+                "Other files would carry b, c, and have no room",
+                "[a] MODIFY FILE (NAME = N'd'",
+                "[c] MODIFY FILE (NAME = N'l'",
+            ],
+            &["no room for that: c", "left out"],
+        )],
+    );
 }

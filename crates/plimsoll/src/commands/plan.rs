@@ -2,6 +2,7 @@
 
 mod json;
 mod layouts;
+mod room;
 mod sample;
 
 use std::io::Read as _;

@@ -39,10 +39,10 @@ pub struct Found {
     pub held: Vec<String>,
     /// Databases that would need other files, and have them in several filegroups.
     pub of_groups: Vec<String>,
-    /// Databases whose rows are to be spread over the files that are there, as is advised.
-    pub spread: Vec<String>,
-    /// Databases whose old files and those of any layout have no room together.
+    /// Databases whose layouts have no room, or none beside the old files.
     pub out_of_reach: Vec<String>,
+    /// What is advised of databases that have no layout, or whose larger files have no room.
+    pub advised: Vec<Enlarged>,
     /// Databases that no layout carries.
     pub without_layout: Vec<String>,
     /// Databases whose log no size carries.
@@ -55,7 +55,7 @@ pub struct Found {
     pub room_after: Vec<usize>,
     /// So many GB are given back then.
     pub back_gb: f64,
-    /// Databases of which larger files take the least space.
+    /// Databases of which larger files, or further ones, carry what was seen.
     pub enlarged: Vec<Enlarged>,
     /// How they were chosen.
     pub rules: Rules,
@@ -115,15 +115,11 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
              have one."
         ));
     }
-    if !found.spread.is_empty() {
-        let names = listed(&found.spread, MOST_NAMED);
-        all.push(format!("The files that are there carry {names} once rows are spread over them, as said above."));
-    }
     if !found.out_of_reach.is_empty() {
         let names = listed(&found.out_of_reach, MOST_NAMED);
         all.push(format!(
-            "Other files would carry {names}, and have no room beside the old ones while rows are moved: what can be done in the space is said above. \
-             Else it takes a larger instance, or another one that the rows are moved to."
+            "Other files would carry {names}, and have no room beside all others, or beside the old ones while rows are moved: what can be done in the \
+             space is said above. Else it takes a larger instance, or another one that the rows are moved to."
         ));
     }
     if !found.held.is_empty() {
@@ -139,22 +135,31 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
             String::new()
         } else {
             format!(
-                " With {} given back that bring nothing (above) there is room for {}.",
+                " With {} given back that bring nothing there is room for {}.",
                 quantity(found.back_gb, "GB"),
                 names(&found.room_after)
             )
         };
         all.push(format!(
-            "To have {headroom} to spare these would have to grow or to be more, and such an instance has no room for that: {}.{after}",
-            names(&found.without_room)
+            "To have {headroom} to spare these would have to grow or to be more, and such an instance has no room for that: {}.{}{after}",
+            names(&found.without_room),
+            as_advised(found, files)
         ));
     }
-    if !found.enlarged.is_empty() {
-        let grown = found.enlarged.iter().flat_map(|one| &one.files);
-        let grown: Vec<String> =
-            grown.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB"))).collect();
-        let names = listed(&grown, 2 * MOST_NAMED);
-        all.push(format!("Larger files are the cheapest way to have {headroom} to spare, and move no rows: {names}."));
+    let (further, larger): (Vec<&Enlarged>, Vec<&Enlarged>) =
+        found.enlarged.iter().partition(|one| !one.further.is_empty());
+    if !larger.is_empty() {
+        let names = grown(&larger, files);
+        all.push(format!("Larger files have {headroom} to spare, and move no rows: {names}."));
+    }
+    if !further.is_empty() {
+        let databases: Vec<&String> = further.iter().map(|one| &one.database).collect();
+        let names = Some(grown(&further, files)).filter(|names| !names.is_empty());
+        all.push(format!(
+            "To spread rows as advised above takes the least space in {}{}.",
+            listed(&databases, MOST_NAMED),
+            names.map(|names| format!(", with larger files: {names}")).unwrap_or_default()
+        ));
     }
     if !found.without_log.is_empty() {
         all.push(format!(
@@ -176,6 +181,25 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     }
     all.extend(found.gains.iter().take(MOST_NAMED).map(|one| gain(one, files)));
     all
+}
+
+/// Files that are to grow, and their sizes then.
+fn grown(ways: &[&Enlarged], files: &[DatabaseFile]) -> String {
+    let all = ways.iter().flat_map(|one| &one.files);
+    let all = all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB")));
+    listed(&all.collect::<Vec<_>>(), 2 * MOST_NAMED)
+}
+
+/// That files have no room for so much to spare, and have it for what is advised.
+fn as_advised(found: &Found, files: &[DatabaseFile]) -> String {
+    let is_out = |(at, _): &&(usize, f64)| found.without_room.contains(at);
+    let all = found.advised.iter().flat_map(|one| &one.files).filter(is_out);
+    let names: Vec<String> =
+        all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB"))).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(" With less to spare there is room for what is advised above: {}.", listed(&names, 2 * MOST_NAMED))
 }
 
 /// A layout is far better where it lets files do so many times the gain of what is advised.

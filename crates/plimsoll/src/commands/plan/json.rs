@@ -37,7 +37,8 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
     };
     let enlarged = |one: &Enlarged| {
         let size = |(at, size_gb): &(usize, f64)| json!({ "file": files[*at].label(), "size_gb": size_gb });
-        json!({ "database": one.database, "files": one.files.iter().map(size).collect::<Vec<_>>(), "space_gb": one.space_gb })
+        let files = one.files.iter().map(size).collect::<Vec<_>>();
+        json!({ "database": one.database, "files": files, "further": one.further, "space_gb": one.space_gb })
     };
     let gain = |one: &Gain| json!({ "database": files[one.file].database, "type": files[one.file].kind.name(), "more_percent": [0.0, one.brings.most_percent], "ms": one.brings.ms });
     json!({
@@ -48,6 +49,8 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
         "gains": found.gains.iter().map(gain).collect::<Vec<_>>(),
         "without_room": found.without_room.iter().map(|at| files[*at].label()).collect::<Vec<_>>(),
         "enlarged": found.enlarged.iter().map(enlarged).collect::<Vec<_>>(),
+        "out_of_reach": found.out_of_reach,
+        "as_advised": found.advised.iter().map(enlarged).collect::<Vec<_>>(),
         "chosen": found.chosen_rows().map(of).collect::<Vec<_>>(),
         "all": found.rows().map(of).collect::<Vec<_>>(),
         "statements": found.statements,
@@ -72,6 +75,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
             ("size_gb", Some(json!(file.size_gb))),
             ("highest_iops", file.iops.map(|rate| json!(rate))),
             ("highest_mb_per_s", file.mb_per_s.map(|rate| json!(rate))),
+            ("written_mb_per_s", file.written_mb_per_s.map(|rate| json!(rate))),
             ("intervals_at_limit", file.at_limit.map(|seen| json!(seen.intervals))),
             ("intervals", file.at_limit.and_then(|seen| seen.of).map(|of| json!(of))),
             ("read_ms", file.read_ms.map(|ms| json!(ms))),
@@ -162,6 +166,7 @@ pub fn disks(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Value
             ("p95_iops", disk.iops.at_percent(95.0).map(|rate| json!(rate))),
             ("highest_mb_per_s", disk.mb_per_s.highest().map(|rate| json!(rate))),
             ("p95_mb_per_s", disk.mb_per_s.at_percent(95.0).map(|rate| json!(rate))),
+            ("written_mb_per_s", disk.written().map(|rate| json!(rate))),
             ("intervals", Some(json!(disk.iops.known().count()))),
             ("known_percent", disk.iops.coverage_percent().map(|percent| json!(percent))),
             ("read_ms", disk.read_ms.map(|ms| json!(ms))),
