@@ -116,7 +116,7 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             waits(one.rule.id, &quantity(*percent, "%"), *slowest_ms, [&named(), &names(first)])
         }
         Finding::Slow { ms, held: None } => {
-            format!("{}, and no larger size has more.", slow(&named(), one.files.len(), *ms))
+            format!("{}, and no size has more.", slow(&named(), one.files.len(), *ms))
         }
         Finding::Slow { ms, held: Some(why) } => {
             let held = held(*why, &named(), are_parted(files, one.files.iter().copied()));
