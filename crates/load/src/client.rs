@@ -202,8 +202,8 @@ impl ClientMonitor {
             format!("the busiest session computed or waited for a CPU in {busy} % of its time, else it waited for the target")
         });
         if !self.place.is_embedded {
-            let cpus = self.place.cpus;
-            evidence.push(format!("all sessions used {} % of {cpus} CPUs", percent(cpu_percent)));
+            let cpus = if self.place.cpus == 1 { "one CPU".to_owned() } else { format!("{} CPUs", self.place.cpus) };
+            evidence.push(format!("all sessions used {} % of {cpus}", percent(cpu_percent)));
         }
         let late = self.slept.percentile(99.0).map(|late| late.as_nanos() as f64 / 1e3);
         if let Some(late) = late {

@@ -77,6 +77,14 @@ pub trait Lane {
     /// How many operations may be under way at a time.
     fn slots(&self) -> usize;
 
+    /// Asked before each operation, and now and then while nothing is under way.
+    ///
+    /// # Errors
+    /// If the work is to end now.
+    fn check(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Makes a slot ready for an operation, such as by connecting anew after a loss, however long that takes. A lane of many does
     /// not wait for one: it says when to ask for that slot again.
     ///

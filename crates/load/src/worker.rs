@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use plimsoll_clock::{Clock, cpu};
 use plimsoll_measurement::Moment;
@@ -15,6 +16,9 @@ use crate::think::{Pauses, Think};
 
 /// After so many operations in a row that there was nothing to make of the work ends: in virtual time they take none.
 const MOST_NOTHING_IN_A_ROW: u32 = 1000;
+
+/// A session that pauses for long looks so often whether the work was stopped.
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// What all workers of a phase share.
 pub struct Shared<'a> {
@@ -169,8 +173,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
                     break;
                 }
                 slept = true;
-                shared.clock.sleep_until(due);
-                now = shared.clock.now();
+                now = sleep(shared, lane, due)?;
             }
             // A session that is late for the schedule still makes the operation; only the end of the time ends it.
             if now >= shared.end || shared.state.is_stopped() {
@@ -185,6 +188,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
             (slot.started, slot.slept) = (now, slept);
             *requests += 1;
             under_way += 1;
+            lane.check()?;
             lane.submit(number, due)?;
         }
         if under_way == 0 && is_over {
@@ -204,6 +208,19 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
         known = (follows && answered).then_some(completion.ended);
         let pause = slot.pauses.as_mut().map(Pauses::draw).unwrap_or_default();
         free.push(Reverse((completion.ended.after(pause), completion.slot)));
+    }
+}
+
+/// Sleeps until something is due, the time is up, or the work is stopped, and says when that is.
+fn sleep<L: Lane>(shared: &Shared<'_>, lane: &L, due: Moment) -> Result<Moment, L::Error> {
+    let until = due.min(shared.end);
+    loop {
+        let now = shared.clock.now();
+        if now >= until || shared.state.is_stopped() {
+            return Ok(now);
+        }
+        lane.check()?;
+        shared.clock.sleep_until(until.min(now.after(LONGEST_SLEEP)));
     }
 }
 

@@ -18,6 +18,7 @@ use plimsoll_load::worker::{Shared, State, work};
 use plimsoll_measurement::Moment;
 
 const SLOTS: usize = 32;
+const START: Moment = Moment::from_nanos(1_000_000);
 const SECONDS: u64 = 10;
 /// Of operations that take 1 to 19 ms, all alike often.
 const MEAN_SECONDS: f64 = 0.010;
@@ -74,11 +75,17 @@ impl Lane for Device {
 /// Finds nothing that it could make an operation of.
 struct Empty {
     tried: u32,
+    /// From when on the work is to end.
+    stops: Moment,
     clock: Arc<dyn Clock>,
 }
 
 impl Lane for Empty {
     type Error = String;
+
+    fn check(&self) -> Result<(), String> {
+        if self.clock.now() >= self.stops { Err("stopped".to_owned()) } else { Ok(()) }
+    }
 
     fn slots(&self) -> usize {
         1
@@ -104,20 +111,20 @@ struct Ran {
     device: Device,
     backlog: Option<u64>,
     requests: u64,
+    ended: Moment,
 }
 
 fn run(rate: Option<f64>, think: Duration) -> Ran {
     let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
-    let start = Moment::from_nanos(1_000_000);
     let lasts = Duration::from_secs(SECONDS);
-    let schedule = rate.map(|rate| Schedule::new(start, lasts, Rate::constant(rate), Arrivals::Constant, 1));
-    let recorders = [Mutex::new(Recorder::new(start, start.after(lasts), &["read".to_owned()], schedule.is_some()))];
+    let schedule = rate.map(|rate| Schedule::new(START, lasts, Rate::constant(rate), Arrivals::Constant, 1));
+    let recorders = [Mutex::new(Recorder::new(START, START.after(lasts), &["read".to_owned()], schedule.is_some()))];
     let shared = Shared {
         clock: clock.as_ref(),
         schedule: schedule.as_ref(),
         think: Think { mean: think, arrivals: Arrivals::Constant, seed: 1 },
-        start,
-        end: start.after(lasts),
+        start: START,
+        end: START.after(lasts),
         recorders: &recorders,
         state: State::of(1),
     };
@@ -128,8 +135,9 @@ fn run(rate: Option<f64>, think: Duration) -> Ran {
     outcome.unwrap();
     assert!(!shared.state.is_working() && device.under_way.is_empty(), "nothing is left under way");
     let backlog = schedule.as_ref().map(|schedule| schedule.backlog(shared.end));
+    let ended = shared.state.ended();
     let [recorder] = recorders;
-    Ran { recorder: recorder.into_inner().unwrap(), device, backlog, requests: needed.requests }
+    Ran { recorder: recorder.into_inner().unwrap(), device, backlog, requests: needed.requests, ended }
 }
 
 fn ms(ran: &Ran, percent: f64) -> f64 {
@@ -188,6 +196,38 @@ fn every_slot_pauses_by_itself() {
     assert!((ran.requests as f64 / expected - 1.0).abs() < 0.02, "{} of {expected}", ran.requests);
 }
 
+/// Longer than the time to work in.
+#[test]
+fn a_long_pause_ends_with_the_time() {
+    let ran = run(None, Duration::from_hours(1));
+    assert_eq!((ran.requests, ran.ended), (SLOTS as u64, START.after(Duration::from_secs(SECONDS))));
+}
+
+#[test]
+fn a_long_pause_ends_where_the_work_is_to() {
+    let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
+    let (hour, second) = (Duration::from_hours(1), Duration::from_secs(1));
+    let recorders = [Mutex::new(Recorder::new(Moment::default(), Moment::default().after(hour), &[], false))];
+    let shared = Shared {
+        clock: clock.as_ref(),
+        schedule: None,
+        think: Think { mean: hour, arrivals: Arrivals::Constant, seed: 1 },
+        start: Moment::default(),
+        end: Moment::default().after(hour),
+        recorders: &recorders,
+        state: State::of(1),
+    };
+    let mut lane = Empty { tried: 0, stops: Moment::default().after(second), clock: Arc::clone(&clock) };
+    let job = || work(&shared, &mut lane, 0).0;
+    let outcome = in_threads(&clock, vec![("empty".to_owned(), job)]).remove(0).unwrap();
+    assert_eq!(outcome.unwrap_err(), "stopped");
+    assert!(
+        lane.tried == 1 && shared.state.ended() <= Moment::default().after(2 * second),
+        "{:?}",
+        shared.state.ended()
+    );
+}
+
 #[test]
 fn where_nothing_is_left_time_does_not_stand_still() {
     let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
@@ -201,7 +241,7 @@ fn where_nothing_is_left_time_does_not_stand_still() {
         recorders: &recorders,
         state: State::of(1),
     };
-    let mut lane = Empty { tried: 0, clock: Arc::clone(&clock) };
+    let mut lane = Empty { tried: 0, stops: Moment::from_nanos(u64::MAX), clock: Arc::clone(&clock) };
     let job = || work(&shared, &mut lane, 0).0;
     let outcome = in_threads(&clock, vec![("empty".to_owned(), job)]).remove(0).unwrap();
     assert_eq!((outcome, lane.tried), (Err("nothing left of 3 after 1000".to_owned()), 1000));

@@ -1,11 +1,12 @@
 //! The way of all words out of the program. Whoever reads them may stop, as a terminal that stands still or a pager that is not scrolled. Then
 //! they are waited for, but not for ever after a signal: what is to be removed would stay.
 
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,24 +46,8 @@ impl Outlet {
     /// # Errors
     /// If they could not be written, or nobody read them.
     pub fn say(self, words: &str, patience: Patience) -> io::Result<()> {
-        if !heard::listens() {
-            // A signal ends the program by itself.
-            return self.write(words);
-        }
-        let Ok((told, end)) = told() else { return self.write(words) };
-        let (text, (done, result)) = (words.to_owned(), channel());
-        let teller = thread::Builder::new().name("words".to_owned()).spawn(move || {
-            let _ = done.send(self.write(&text));
-            drop(end);
-        });
-        if teller.is_err() {
-            return self.write(words);
-        }
-        if told.wait(patience) {
-            return result.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-        }
-        UNREAD.fetch_or(patience == Patience::UntilSignal, Ordering::Relaxed);
-        Err(io::ErrorKind::TimedOut.into())
+        let words = words.to_owned();
+        in_time(move || self.write(&words), patience)
     }
 
     fn write(self, words: &str) -> io::Result<()> {
@@ -75,6 +60,38 @@ impl Outlet {
             Self::Errors => io::stderr().write_all(words.as_bytes()),
         }
     }
+}
+
+/// Writes to a pipe or a device, of which nobody knows when it takes words.
+///
+/// # Errors
+/// As [`Outlet::say`].
+pub fn pour(file: File, words: &str) -> io::Result<()> {
+    let words = words.to_owned();
+    in_time(move || (&file).write_all(words.as_bytes()), Patience::UntilSignal)
+}
+
+/// Lets a thread write, and waits for it.
+fn in_time(write: impl Fn() -> io::Result<()> + Send + Sync + 'static, patience: Patience) -> io::Result<()> {
+    if !heard::listens() {
+        // A signal ends the program by itself.
+        return write();
+    }
+    let Ok((told, end)) = told() else { return write() };
+    let (write, (done, result)) = (Arc::new(write), channel());
+    let of_teller = Arc::clone(&write);
+    let teller = thread::Builder::new().name("words".to_owned()).spawn(move || {
+        let _ = done.send(of_teller());
+        drop(end);
+    });
+    if teller.is_err() {
+        return write();
+    }
+    if told.wait(patience) {
+        return result.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+    }
+    UNREAD.fetch_or(patience == Patience::UntilSignal, Ordering::Relaxed);
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 /// What a thread that writes to readers is waited for by. Whoever waits for a lock, a channel or a thread would stop a virtual clock, which sees

@@ -7,12 +7,14 @@ mod common;
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Said, Scene, said, wait_until};
 use plimsoll_testbed::{Between, Manner, MariaDb, Postgres};
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Five seconds, and what a machine with other things to do may take. A question or a lock, of which each has a minute here, would take
@@ -342,6 +344,25 @@ fn a_result_that_is_not_read_ends_with_a_signal() {
         assert_eq!(ended.code(), Some(130), "{words:?}: {ended:?}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{words:?}");
     }
+}
+
+/// The same of a page that goes to a pipe.
+#[test]
+fn a_page_that_is_not_read_ends_with_a_signal() {
+    let scene = Scene::new();
+    let path = scene.path("page");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let mut reader =
+        fs::OpenOptions::new().read(true).write(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path).unwrap();
+    while reader.write(&[0; 4096]).is_ok() {}
+    let target = "lab:azure-managed-disk/P30";
+    let words = ["disk", target, "--suite", "quick", "--repetitions", "1", "--html", path.to_str().unwrap()];
+    let child = scene.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| {
+        let runs = scene.say(&["runs", "--json"]);
+        runs.code == 0 && runs.json().iter().any(|run| run["complete"] == true)
+    });
+    assert_eq!(obeyed(child, "disk").code(), Some(130));
 }
 
 #[test]

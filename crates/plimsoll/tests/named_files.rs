@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 
 use common::Scene;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat};
 
 fn pipe(scene: &Scene, name: &str) -> String {
     let path = scene.path(name);
@@ -115,6 +115,42 @@ fn a_store_is_for_its_owner_alone() {
 
 /// Locks of a process on a file end when the process closes it once, whoever took them: another program that looks into the store would take
 /// it for unused then, and remove its log.
+/// A list lets somebody in whom the mode does not show, and nobody of the group whose place its mask takes.
+#[test]
+fn a_report_is_for_whom_the_one_before_it_was_for() {
+    let scene = Scene::new();
+    let run = ["run", "read-scan", "--target", &scene.sqlite(), "--set", "volume=1MiB", "--repetitions", "1"];
+    assert_eq!(scene.say(&run).code, 0);
+    let path = scene.path("listed.html");
+    std::fs::write(&path, "").unwrap();
+    let entry =
+        |[tag, rights]: [u16; 2], id: u32| [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat();
+    let nobody_else = u32::MAX;
+    // Version 2: the owner, a user, the group, the mask, and others.
+    let list = [
+        2_u32.to_le_bytes().to_vec(),
+        entry([1, 6], nobody_else),
+        entry([2, 6], 65_534),
+        entry([4, 0], nobody_else),
+        entry([16, 6], nobody_else),
+        entry([32, 0], nobody_else),
+    ]
+    .concat();
+    rustix::fs::setxattr(&path, "system.posix_acl_access", &list, XattrFlags::empty()).unwrap();
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(), 0o660);
+    let report = || assert_eq!(scene.say(&["report", "latest", "--html", "listed.html"]).code, 0);
+    report();
+    let mut kept = vec![0; 256];
+    let length = rustix::fs::getxattr(&path, "system.posix_acl_access", &mut kept[..]).unwrap();
+    assert_eq!((&kept[..length], mode()), (&list[..], 0o660));
+    // Nobody becomes somebody else by a report.
+    rustix::fs::removexattr(&path, "system.posix_acl_access").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4750)).unwrap();
+    report();
+    assert_eq!(mode(), 0o750);
+}
+
 #[test]
 fn the_store_is_no_target() {
     let scene = Scene::new();

@@ -200,7 +200,9 @@ fn latches(model: &Model<'_>) -> Option<String> {
     let waiting: f64 = latches.iter().map(|(_, sessions)| sessions).sum();
     let others = model.means.column("waiting_for_others").unwrap_or(0.0);
     let (name, _) = latches.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (waiting.min(others) >= TURNS_PART * model.load.sessions).then(|| {
+    // Where more wait for something else that has a name, the latches are its.
+    let is_most = 2.0 * waiting >= others;
+    (is_most && waiting.min(others) >= TURNS_PART * model.load.sessions).then(|| {
         format!(
             "{waiting:.1} of {:.0} sessions wait for locks in the server's memory ({name}), and what their holders wait for is not seen",
             model.load.sessions

@@ -342,9 +342,25 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let looks = model.means.chance(one.rule.waits).filter(|_| is_seen);
     let looks = looks.map(|_| format!(", in {} looks", model.means.looks()));
     // Counted one after the other, more may be seen to wait than there are.
-    let (waiting, sessions) = (number(waiting.min(model.load.sessions)), number(model.load.sessions));
-    Some(format!("{waiting} of {sessions} sessions {what} on average{}", looks.unwrap_or_default()))
+    let (waiting, sessions) = (waiting.min(model.load.sessions), model.load.sessions);
+    // Some servers call who has no request idle, and count few of those that wait for their client.
+    if one.rule.station() == Some(Station::Client) && waiting < sessions / 2.0 {
+        return None;
+    }
+    let seen = model.means.sum(one.rule.waits).filter(|_| !one.rule.waits.is_empty());
+    let is_less = one.rule.station().is_some_and(|of| matches!(of, Station::Data | Station::Log))
+        && seen.is_some_and(|seen| seen > WITHOUT_CPU * waiting);
+    let less = if is_less { ", without the part of their waits in which they had no CPU" } else { "" };
+    Some(format!(
+        "{} of {} sessions {what} on average{}{less}",
+        number(waiting),
+        number(sessions),
+        looks.unwrap_or_default()
+    ))
 }
+
+/// So many times as many sessions are seen to wait as do where it is worth a word.
+const WITHOUT_CPU: f64 = 1.02;
 
 /// Which locks sessions wait for, and who holds them.
 fn locks(model: &Model<'_>, one: &Found) -> Option<String> {

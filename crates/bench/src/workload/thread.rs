@@ -49,6 +49,10 @@ impl Lane for SessionLane<'_> {
         1
     }
 
+    fn check(&self) -> Result<()> {
+        self.sessions.interrupt.check()
+    }
+
     fn ready(&mut self, _: usize) -> Result<Option<Moment>> {
         if let Some(error) = self.failure.take()
             && let Some(lost) = self.sessions.lost_by(error)?
@@ -66,7 +70,6 @@ impl Lane for SessionLane<'_> {
     }
 
     fn submit(&mut self, slot: usize, _: Moment) -> Result<()> {
-        self.sessions.interrupt.check()?;
         let Some((requester, _)) = self.slot else {
             return Err(Error::new(ErrorKind::Internal, "a request was made of a session that was lost"));
         };

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -14,6 +14,7 @@ use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
 use plimsoll_engine::server::link::Refused;
+use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::tool::Told;
@@ -21,7 +22,7 @@ use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Resul
 
 use super::connection::Connection;
 use super::error::Errors;
-use super::hosts::{Host, address, hosts, is_loopback, unfit, usual_host};
+use super::hosts::{Host, Reached, address, hosts, is_loopback, unfit, usual_host};
 use super::identity::Identity;
 use super::login::{self, ChannelRule, Login, Route};
 use super::statements::sql;
@@ -60,8 +61,7 @@ pub(super) struct Connector {
     /// The password that they find in a file.
     tool_password: Option<Secret>,
     told: Told,
-    /// The server that let us in last.
-    reached: Arc<Mutex<Option<(Address, Host)>>>,
+    reached: Arc<Mutex<Reached>>,
     /// What is about to be made there is noted here.
     pub(super) intents: Intents,
     /// Who was found there first: with several hosts, or behind an address that moves, another one may answer later.
@@ -193,7 +193,8 @@ impl Connector {
     /// The same server's connections to another database.
     pub(super) fn to(&self, database: &str) -> Self {
         let errors = Errors { database: database.to_owned(), ..self.errors.clone() };
-        Self { database: database.to_owned(), errors, warnings: Vec::new(), ..self.clone() }
+        let identity = Identity { database: None, ..self.identity.clone() };
+        Self { database: database.to_owned(), errors, identity, warnings: Vec::new(), ..self.clone() }
     }
 
     /// The same user's connections to a server of ours that has nothing but a socket in this folder.
@@ -214,6 +215,33 @@ impl Connector {
             identity: Identity::default(),
             ..self.clone()
         }
+    }
+
+    fn reached(&self) -> MutexGuard<'_, Reached> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The hosts where sessions have been, but the last, each by itself.
+    pub(super) fn left(&self) -> Vec<Self> {
+        let alone = |host: &Host| Self {
+            errors: Errors { address: host.shown(), ..self.errors.clone() },
+            hosts: vec![host.clone()],
+            writes: None,
+            reached: Arc::default(),
+            ..self.clone()
+        };
+        self.reached().others().map(alone).collect()
+    }
+
+    /// Where sessions have been, where the URL names several hosts.
+    pub(super) fn places(&self) -> Option<String> {
+        let names: Vec<String> = self.reached().hosts().iter().map(Host::shown).collect();
+        (self.hosts.len() > 1 && !names.is_empty()).then(|| names.join(" and "))
+    }
+
+    /// Whether what is made there comes from a primary.
+    pub(super) fn is_standby(&self) -> Result<bool> {
+        Ok(self.connect(CONTROL)?.row(sql("whether it can be written"), &[])?.text(0) == Some("on"))
     }
 
     /// Tells one of libpq's programs how to connect: the password by a file, as the program's own children would keep its environment.
@@ -266,8 +294,7 @@ impl Connector {
                 match self.enter(&address, host, name, timeout) {
                     Ok((mut connection, number)) => match self.misfit(&mut connection, number, (&address, host)) {
                         Ok(None) => {
-                            let reached = Some((address, host.clone()));
-                            *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+                            self.reached().note(address, host);
                             return Ok(connection);
                         }
                         Ok(Some(reason)) => failed = unfit(reason),
@@ -284,8 +311,8 @@ impl Connector {
     pub(super) fn pulse(&self) -> Pulse {
         let connector = self.clone();
         Pulse::new(&self.route.lines, move || {
-            let reached = connector.reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let Some((address, host)) = reached else { return Ok(()) };
+            let last = connector.reached().last.clone();
+            let Some((address, host)) = last else { return Ok(()) };
             let entered = connector.enter(&address, &host, "plimsoll cancel", CANCEL_PATIENCE);
             entered.map(drop).map_err(Refused::into_io)
         })
@@ -327,18 +354,15 @@ impl Connector {
         number: i32,
         (address, host): (&Address, &Host),
     ) -> Result<Option<&'static str>> {
-        let is_known = {
-            let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-            reached.as_ref().is_some_and(|(known, _)| known == address)
-        };
+        let is_known = self.reached().last.as_ref().is_some_and(|(known, _)| known == address);
         if !is_known {
             let another = || self.enter(address, host, "plimsoll", self.timeout).map(|(another, _)| another);
             pooler::refuse(connection, number, self.may_be_pooled, another)?;
         }
         // A database's owner says where its sessions look for names: nothing else is asked before.
         connection.row(sql("names of the system alone"), &[])?;
-        if self.identity.is_anothers(connection) {
-            return Ok(Some("another server answers there now, and not the one that was measured"));
+        if let Some(reason) = self.identity.is_anothers(connection) {
+            return Ok(Some(reason));
         }
         let is_wanted = self.is_wanted(connection)?;
         Ok((!is_wanted).then_some("the server is not one of the target_session_attrs asked for"))

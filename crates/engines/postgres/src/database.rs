@@ -22,12 +22,8 @@ use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
-use super::statements::filled;
 use super::transfer::PostgresTransfer;
-use super::{capabilities, cold, copies, workspace};
-
-/// How long removing waits for a lock, unless it was interrupted.
-const LOCK_PATIENCE: Duration = Duration::from_mins(1);
+use super::{capabilities, cold, copies, removal, workspace};
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
@@ -96,22 +92,7 @@ impl Workspaces for PostgresDatabase {
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        let removed = place::remove(self.connector.as_ref(), workspace, |connection| {
-            let patience = self.connector.route.lines.patience_for_locks(LOCK_PATIENCE).as_secs().to_string();
-            connection.set(&filled("patience for locks", &[("seconds", &patience)]))?;
-            if workspace.kind() != WorkspaceKind::Copy {
-                return workspace::drop_schema(connection, workspace).map(|()| true);
-            }
-            // Its run may work from another database, where our lock says nothing.
-            if workspace::is_locked_anywhere(connection, &workspace.leased_by())? {
-                return Ok(false);
-            }
-            copies::drop_database(connection, &self.connector, workspace).map(|()| true)
-        })?;
-        if let Ok(mut connection) = self.connector.connect(CONTROL) {
-            self.connector.identity.check_same(&mut connection)?;
-        }
-        Ok(removed)
+        removal::remove(&self.connector, workspace)
     }
 
     fn free_bytes(&self) -> Option<u64> {

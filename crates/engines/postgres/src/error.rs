@@ -165,6 +165,12 @@ impl Errors {
                 .to_owned(),
             "55P03" => format!("{AFTER_BUSY}; our sessions wait 60 s for a lock, unless a statement sets lock_timeout"),
             "53100" => "free space on the disk of the server's data directory, or measure a smaller volume".to_owned(),
+            "53300" if error.message.contains("for role") => {
+                format!("use fewer sessions, or ALTER ROLE {user} CONNECTION LIMIT ...")
+            }
+            "53300" if error.message.contains("for database") => {
+                format!("use fewer sessions, or ALTER DATABASE {database} CONNECTION LIMIT ...")
+            }
             "53300" => "use fewer sessions, or raise max_connections".to_owned(),
             _ => match (from_server, error.kind) {
                 (_, ErrorKind::Busy) => AFTER_BUSY.to_owned(),

@@ -15,7 +15,7 @@ use super::url::Location;
 /// Folders where servers put their sockets.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Host {
     /// Its name, or the folder of its socket.
     pub(super) name: String,
@@ -24,7 +24,41 @@ pub(super) struct Host {
     pub(super) port: u16,
 }
 
+/// Who let us in. With several hosts sessions may move from one to another.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    /// Each once.
+    hosts: Vec<Host>,
+    /// The last one.
+    pub(super) last: Option<(Address, Host)>,
+}
+
+impl Reached {
+    pub(super) fn note(&mut self, address: Address, host: &Host) {
+        if !self.hosts.contains(host) {
+            self.hosts.push(host.clone());
+        }
+        self.last = Some((address, host.clone()));
+    }
+
+    pub(super) fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// All but the last one.
+    pub(super) fn others(&self) -> impl Iterator<Item = &Host> {
+        let last = self.last.as_ref().map(|(_, host)| host);
+        self.hosts.iter().filter(move |host| Some(*host) != last)
+    }
+}
+
 impl Host {
+    /// How it is called: `host:port`, or the folder of a socket.
+    pub(super) fn shown(&self) -> String {
+        let name = self.address.filter(|_| self.name.is_empty()).map(|address| address.to_string());
+        url::address(name.as_deref().unwrap_or(&self.name), &self.port.to_string())
+    }
+
     /// Its addresses; a name may have several.
     pub(super) fn addresses(&self, timeout: Duration) -> io::Result<Vec<Address>> {
         Ok(match self.address {

@@ -5,29 +5,39 @@ use plimsoll_engine::{Error, ErrorKind, Result};
 use super::connection::Connection;
 use super::statements::sql;
 
+const CLUSTER: &str = "number of the cluster";
+const DATABASE: &str = "number of the database";
+const TIMELINE: &str = "timeline";
+
 /// What is absent is known to some users only.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Identity {
     /// The number of its cluster, which its standbys share.
     pub(super) cluster: Option<String>,
+    /// The number of the database in it, which keeps that where it is renamed.
+    pub(super) database: Option<String>,
     /// It begins anew where a standby is promoted. A standby has none: it may follow that of another primary.
     pub(super) timeline: Option<String>,
 }
 
 impl Identity {
     pub(super) fn of(connection: &mut Connection) -> Self {
-        let [cluster, timeline] = ["number of the cluster", "timeline"].map(|of| ask(connection, of));
-        Self { cluster, timeline }
+        let [cluster, database, timeline] = [CLUSTER, DATABASE, TIMELINE].map(|of| ask(connection, of));
+        Self { cluster, database, timeline }
     }
 
-    /// Whether the server at the other end is of another cluster.
-    pub(super) fn is_anothers(&self, connection: &mut Connection) -> bool {
-        differs(connection, self.cluster.as_deref(), "number of the cluster")
+    /// Why what is at the other end is not what was found first.
+    pub(super) fn is_anothers(&self, connection: &mut Connection) -> Option<&'static str> {
+        if differs(connection, self.cluster.as_deref(), CLUSTER) {
+            return Some("another server answers there now, and not the one that was measured");
+        }
+        differs(connection, self.database.as_deref(), DATABASE)
+            .then_some("another database has that name now, and not the one that was measured")
     }
 
     /// An error if the server at the other end was a standby when this one was found: what was made before it was promoted is in two places.
     pub(super) fn check_same(&self, connection: &mut Connection) -> Result<()> {
-        if !differs(connection, self.timeline.as_deref(), "timeline") {
+        if !differs(connection, self.timeline.as_deref(), TIMELINE) {
             return Ok(());
         }
         let message = "a standby was promoted meanwhile, and what was made before is still at the server that was the primary then";

@@ -23,6 +23,7 @@ mod password;
 mod pooler;
 mod prepared;
 mod queries;
+mod removal;
 mod requester;
 mod restore;
 mod sampler;

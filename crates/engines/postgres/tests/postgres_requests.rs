@@ -471,15 +471,22 @@ fn hosts_are_tried_in_order_and_by_what_is_asked_of_them() {
     }
 }
 
-/// Where the first of several hosts falls silent, the next one may be of another cluster: nothing of the run is there.
-#[test]
-fn another_server_is_not_taken_for_the_one_that_was_measured() {
+/// Two servers of their own, and a URL that names both.
+fn two() -> (Postgres, Postgres, String) {
     let start = || Postgres::builder().shared_buffers_mb(16).start().unwrap();
     let (first, second) = (start(), start());
     let list = |of: fn(&Postgres) -> String| format!("{},{}", of(&first), of(&second));
     let hosts = list(|server| server.directory().display().to_string());
     let ports = list(|server| server.port().to_string());
-    let database = open(&format!("postgres://plimsoll@/postgres?host={hosts}&port={ports}"));
+    let url = format!("postgres://plimsoll@/postgres?host={hosts}&port={ports}");
+    (first, second, url)
+}
+
+/// Where the first of several hosts falls silent, the next one may be of another cluster: nothing of the run is there.
+#[test]
+fn another_server_is_not_taken_for_the_one_that_was_measured() {
+    let (first, _second, url) = two();
+    let database = open(&url);
     let workspace = Workspace::run("twohosts").unwrap();
     let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
     assert_eq!(database.workspaces().unwrap().len(), 1);
@@ -488,6 +495,62 @@ fn another_server_is_not_taken_for_the_one_that_was_measured() {
     let error = database.session(&workspace, &workspace).err().unwrap();
     assert!(error.kind == ErrorKind::Connect && error.message.contains("another server answers"), "{error:?}");
     assert!(database.workspaces().is_err() && database.remove(&workspace).is_err());
+}
+
+#[test]
+fn another_database_of_the_name_is_not_taken_for_the_one_that_was_measured() {
+    let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    server.psql("CREATE DATABASE sales").unwrap();
+    let database = open(&server.socket_url("sales"));
+    let workspace = Workspace::run("swapped").unwrap();
+    drop(database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap());
+    for sql in ["ALTER DATABASE sales RENAME TO before", "CREATE DATABASE sales TEMPLATE before"] {
+        server.psql(sql).unwrap();
+    }
+    for error in [database.remove(&workspace).unwrap_err(), database.session(&workspace, &workspace).err().unwrap()] {
+        assert!(error.kind == ErrorKind::Connect && error.message.contains("another database"), "{error:?}");
+    }
+}
+
+/// The second host is of the same cluster, and works where the first one fails: what was made is in two places.
+#[test]
+fn what_is_left_at_one_of_several_hosts_is_told_and_removed_once_it_works() {
+    let (first, second, url) = two();
+    let database = open(&url);
+    let workspace = Workspace::run("twoplaces").unwrap();
+    drop(database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap());
+    for server in [&first, &second] {
+        server.stop_immediate().unwrap();
+    }
+    // How it is started, and where it listens, is its own.
+    let own = ["postgresql.conf", "postmaster.opts"].map(|name| second.data_directory().join(name));
+    let texts = own.each_ref().map(|path| fs::read(path).unwrap());
+    let [from, to] = [&first, &second].map(Postgres::data_directory);
+    fs::remove_dir_all(&to).unwrap();
+    assert!(Command::new("cp").arg("-a").args([&from, &to]).status().unwrap().success());
+    for (path, text) in own.iter().zip(texts) {
+        fs::write(path, text).unwrap();
+    }
+    second.restart().unwrap();
+    let error = database.remove(&workspace).unwrap_err();
+    let place = first.directory().display().to_string();
+    assert!(
+        error.kind == ErrorKind::Connect && error.message.contains(&format!("sessions were at {place}")),
+        "{error:?}"
+    );
+    second.stop_immediate().unwrap();
+    let hint = database.remove(&workspace).unwrap_err().hint.unwrap();
+    assert!(hint.contains(&place) && hint.contains(" and "), "{hint}");
+    first.restart().unwrap();
+    assert!(database.remove(&workspace).is_err(), "the other one does not work now");
+    second.restart().unwrap();
+    assert!(database.remove(&workspace).unwrap());
+    for server in [&first, &second] {
+        assert_eq!(
+            server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap().trim(),
+            "0"
+        );
+    }
 }
 
 /// A primary that is promoted once more stands for its standby: of the same cluster, on a timeline of its own.

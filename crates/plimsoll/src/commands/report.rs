@@ -1,14 +1,16 @@
 //! `plimsoll report`: stored runs as HTML, Markdown or CSV.
 
 use std::collections::BTreeSet;
+use std::fs::{File, Metadata, Permissions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::{csv, html, markdown};
 use plimsoll_store::{Filter, RunStore, SHORTEST_PREFIX};
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{OFlags, XattrFlags, fcntl_setfl};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
@@ -20,6 +22,7 @@ use crate::args::Report;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
+use crate::{heard, outlet};
 
 /// Writes the reports that were asked for.
 pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
@@ -113,24 +116,52 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     let there = target.metadata().ok();
     spare_database(&target)?;
     if there.as_ref().is_some_and(|there| !there.is_file()) {
-        let mut file = as_it_is(&target).map_err(|error| failed(&error))?;
-        return file.write_all(text.as_bytes()).map_err(|error| failed(&error));
+        let file = as_it_is(&target).map_err(|error| failed(&error))?;
+        return outlet::pour(file, text).map_err(|error| match heard::exit_code() {
+            Some(code) if error.kind() == std::io::ErrorKind::TimedOut => {
+                Failure::usage(format!("cannot write {}: nobody read it", path.display())).code(code)
+            }
+            _ => failed(&error),
+        });
     }
     let mut file = beside(&target).map_err(|error| failed(&error))?;
     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-    // A report is for its owner only, as a temporary file is, or keeps the owner and the rights that the one before it had.
+    // A report is for its owner only, as a temporary file is, or for whom the one before it was for.
     if let Some(there) = there {
-        // Only root may give a file away.
-        let _ = fchown(file.as_file(), Some(there.uid()), Some(there.gid()));
-        file.as_file().set_permissions(there.permissions()).map_err(|error| failed(&error))?;
+        readable_as(&target, &there, file.as_file()).map_err(|error| failed(&error))?;
     }
     file.persist(&target).map_err(|error| failed(&error.error))?;
     printer.remark(&format!("wrote {}", path.display()));
     Ok(())
 }
 
+/// Gives a new file the owner, the rights and the access list of one that is there.
+fn readable_as(there: &Path, known: &Metadata, file: &File) -> std::io::Result<()> {
+    // Only root may give a file away; to a group also who is in it.
+    let is_same_group =
+        fchown(file, Some(known.uid()), Some(known.gid())).is_ok() || fchown(file, None, Some(known.gid())).is_ok();
+    let mut list = Vec::with_capacity(LONGEST_LIST);
+    let has_list = rustix::fs::getxattr(there, ACCESS_LIST, spare_capacity(&mut list)).is_ok();
+    // With a list, what stands for the group are the most rights of all whom it names.
+    let rights = known.mode() & if has_list || !is_same_group { 0o707 } else { 0o777 };
+    file.set_permissions(Permissions::from_mode(rights))?;
+    if has_list && is_same_group {
+        // Where it can't be kept, nobody gets a right by it.
+        let _ = rustix::fs::fsetxattr(file, ACCESS_LIST, &list, XattrFlags::empty());
+    }
+    Ok(())
+}
+
+/// The attribute with the list of who else may use a file, and how long it may be (acl(5), xattr(7)).
+const ACCESS_LIST: &str = "system.posix_acl_access";
+const LONGEST_LIST: usize = 1 << 16;
+
 /// Where links lead. What is not there is made where it is named.
 fn resolved(path: &Path) -> Result<PathBuf, Failure> {
+    // The system may keep us from links that others planted (`fs.protected_symlinks`): only where it follows them are they followed.
+    if let Some(error) = path.metadata().err().filter(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+        return Err(Failure::writing(path, &error));
+    }
     path.canonicalize().or_else(|error| match error.kind() {
         std::io::ErrorKind::NotFound => match path.read_link() {
             Ok(next) => resolved(&path.parent().unwrap_or(Path::new("")).join(next)),
@@ -160,14 +191,14 @@ fn is_database(path: &Path) -> bool {
     let mut head = [0; DATABASE.len()];
     // Files of the kernel are empty by their length, and some of them wait for what is to be read.
     let has_head = path.metadata().is_ok_and(|there| there.is_file() && there.len() >= head.len() as u64);
-    has_head && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == DATABASE
+    has_head && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == DATABASE
 }
 
 /// How each SQLite database begins (sqlite.org/fileformat.html).
 const DATABASE: [u8; 16] = *b"SQLite format 3\0";
 
 /// Opens a device, or a pipe if somebody reads it: nobody is waited for.
-fn as_it_is(path: &Path) -> std::io::Result<std::fs::File> {
+fn as_it_is(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = std::fs::OpenOptions::new().write(true).custom_flags(flags).open(path);
     let file = file.map_err(|error| match Errno::from_io_error(&error) {

@@ -76,10 +76,11 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
             // What it waited for a CPU somebody else had: the server beside it, or other programs.
             let waited =
                 client.run_queue_percent.zip(client.busy_percent).is_some_and(|(queue, busy)| 2.0 * queue > busy);
+            let is_held = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
             let who = match (other, waited) {
                 (true, _) => "Beside that limit the client held sessions back",
-                (false, true) => "The client waited for a CPU that others used",
-                (false, false) => "The client was the limit",
+                (false, true) if !is_held => "The client waited for a CPU that others used",
+                (false, _) => "The client was the limit",
             };
             (format!("{who}: rates are lower bounds, and response times may be shorter than shown"), true)
         }
@@ -227,7 +228,9 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
         ([], _) => "was the bottleneck",
         _ => "were the bottlenecks",
     };
-    let used = verdict.utilisation_percent.and_then(used);
+    // A server that others keep from the CPU uses little of it: how full it was says the evidence.
+    let is_of_others = limit == "cpu" && verdict.utilisation_percent.is_some_and(|percent| percent < OTHERS_PERCENT);
+    let used = verdict.utilisation_percent.filter(|_| !is_of_others).and_then(used);
     let used = match used {
         Some(used) if verdict.also.is_empty() => format!(", used to {used}"),
         Some(used) => format!(", {} used to {used}", limit_name(limit)),
@@ -236,6 +239,9 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
     let meaning = LIMITS.iter().find(|(name, ..)| *name == limit).map_or("", |(.., meaning)| meaning);
     Some(format!("{names} {verb}{used}. {meaning}").trim_end().to_owned())
 }
+
+/// A CPU that binds is used by others where we and the server use less of it than this.
+const OTHERS_PERCENT: f64 = 75.0;
 
 /// What would raise the rate most, in a sentence.
 pub fn gain(verdict: &Verdict) -> Option<String> {

@@ -247,6 +247,10 @@ impl Lane for ManyLane<'_> {
         self.stages.len()
     }
 
+    fn check(&self) -> Result<()> {
+        self.sessions.interrupt.check()
+    }
+
     fn ready(&mut self, number: usize) -> Result<Option<Moment>> {
         if let Some(error) = self.end.take() {
             return Err(error);
@@ -261,7 +265,6 @@ impl Lane for ManyLane<'_> {
     }
 
     fn submit(&mut self, number: usize, _: Moment) -> Result<()> {
-        self.sessions.interrupt.check()?;
         let Stage::Free(mut tools) = std::mem::replace(&mut self.stages[number], Stage::Between) else {
             return Err(Error::new(ErrorKind::Internal, "a request was made of a session that was lost or at work"));
         };
