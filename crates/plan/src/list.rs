@@ -370,6 +370,13 @@ mod tests {
         );
         let both = "database;file;type;size_gb;used_gb\na;b;data;1.500;1,5\n";
         assert_eq!(said(both), "line 2: used_gb '1,5' has another decimal sign than the numbers before it");
+        // Between semicolons a point may part thousands, unless some number can't be read so.
+        let points =
+            |iops: &str| said(&format!("database;file;type;size_gb;iops\na;b;data;1.024;{iops}\na;c;none;1;1\n"));
+        let open =
+            "line 2: size_gb '1.024' may be 1024 or 1,024: write the one without its point, and the other with a comma";
+        assert_eq!([points("2.300"), points("100")], [open; 2]);
+        assert_eq!([points("2.3"), points("0.300")], ["line 3: type 'none' is neither data, log nor container"; 2]);
         let many: Vec<String> = (0..20_001).map(|number| format!("a,{number},data,1,,")).collect();
         assert_eq!(said(&format!("{HEADER}{}\n", many.join("\n"))), "line 20002: it has more than 20000 rows");
     }

@@ -43,6 +43,8 @@ pub(crate) struct Sheet {
     pub rows: Vec<StringRecord>,
     /// Where both signs may stand for it, that which does once a number has shown it.
     decimal: Option<Cell<Option<char>>>,
+    /// Whether points may part thousands: between semicolons, where no number shows that they are the decimal sign.
+    are_points_open: bool,
 }
 
 impl Sheet {
@@ -90,12 +92,14 @@ impl Sheet {
             rows.push(record);
         }
         // Where commas part the columns a value with one was quoted: it may be the decimal sign of all numbers.
-        let is_comma = || rows.iter().flatten().any(is_decimal_comma);
+        let is_comma = || rows.iter().flatten().any(|text| is_decimal(text, ','));
         let decimal = match delimiter {
             b',' => is_comma().then(|| Cell::new(Some(','))),
             _ => Some(Cell::new(None)),
         };
-        Ok(Self { headers, rows, decimal })
+        let are_points_open =
+            delimiter == b';' && !rows.iter().flatten().any(|text| is_decimal(text, '.') || is_decimal(text, ','));
+        Ok(Self { headers, rows, decimal, are_points_open })
     }
 
     /// The place of a column by one of its names, in any case, with or without spaces: `Max IOPS` is `MaxIOPS`.
@@ -123,6 +127,14 @@ impl Sheet {
         if text.is_empty() || text.eq_ignore_ascii_case("null") {
             return Ok(None);
         }
+        if self.are_points_open && parts_thousands(text, '.') {
+            let text = shown(text);
+            return Err(format!(
+                "'{text}' may be {} or {}: write the one without its point, and the other with a comma",
+                text.replace('.', ""),
+                text.replace('.', ",")
+            ));
+        }
         let is_sign = |c: &char| matches!(c, ',' | '.');
         if let (Some(decimal), Some(sign)) = (&self.decimal, text.chars().find(is_sign)) {
             if decimal.get().is_some_and(|other| other != sign) {
@@ -140,11 +152,20 @@ impl Sheet {
     }
 }
 
-/// Whether a text is a number with a decimal comma, and can be none whose thousands a comma parts: `0,5`, `1320,00`, not `1,500`.
-fn is_decimal_comma(text: &str) -> bool {
-    let Some((whole, part)) = text.split_once(',') else { return false };
+/// Digits on both sides of a sign.
+fn parted(text: &str, sign: char) -> Option<(&str, &str)> {
     let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_digits(whole) && is_digits(part) && (part.len() != 3 || whole.len() > 3 || whole.starts_with('0'))
+    text.split_once(sign).filter(|(whole, part)| is_digits(whole) && is_digits(part))
+}
+
+/// Whether a text is a number in which this sign may part thousands: `1,500`.
+fn parts_thousands(text: &str, sign: char) -> bool {
+    parted(text, sign).is_some_and(|(whole, part)| part.len() == 3 && whole.len() <= 3 && !whole.starts_with('0'))
+}
+
+/// Whether a text is a number with this decimal sign, and can be none whose thousands it parts: `0,5`, `1320,00`, not `1,500`.
+fn is_decimal(text: &str, sign: char) -> bool {
+    parted(text, sign).is_some() && !parts_thousands(text, sign)
 }
 
 /// The line of a row.
