@@ -68,7 +68,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     }
     all.extend(above(&case));
     all.extend(log_governor(&case));
-    let smaller = sizes::for_nothing(&case, fit.files_gb);
+    let smaller = sizes::for_nothing(&case, &grown, fit.files_gb);
     let back_gb = judgement::back_gb(&smaller, files);
     all.extend(space::short(&fit, &case, &wanted, back_gb));
     all.extend(held::told(&case));

@@ -94,15 +94,16 @@ pub fn fewer(case: &Case<'_>, places: &[usize], grown: &[Advice]) -> Option<Advi
 /// Of a log, which holds more at other times, so many times what it holds now is kept.
 const LOG_TIMES: f64 = 10.0;
 
-/// Files that can be smaller and have the same limits, where space is short.
-pub fn for_nothing(case: &Case<'_>, needed_gb: f64) -> Vec<Advice> {
+/// Files that can be smaller and have the same limits, where space is short. One that is to grow, for whatever reason, is none of them.
+pub fn for_nothing(case: &Case<'_>, grown: &[Advice], needed_gb: f64) -> Vec<Advice> {
     if case.storage.space_gb().is_none_or(|space| needed_gb <= space) {
         return Vec::new();
     }
     let least_gb = |at: &usize| {
         let (file, limits) = (&case.files[*at], &case.limits.files[*at]);
-        // One that stands at a limit is to grow.
-        let is_calm = used(file, limits).is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT);
+        // One that stands at a limit does not grow where no size helps it, and needs what it has all the same.
+        let is_calm = used(file, limits).is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT)
+            && !judgement::sizes(grown).any(|(grown, _)| grown == *at);
         // Of a size whose limits nobody published no other has the same.
         let step = limits.step.as_ref().filter(|step| is_calm && step.iops.is_some())?;
         let times = if file.kind == FileKind::Log { LOG_TIMES } else { 1.0 + ROOM_PART };
