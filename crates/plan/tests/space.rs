@@ -181,3 +181,18 @@ fn a_file_that_grows_beside_a_full_one_is_no_larger_than_needed() {
         assert!(found.iter().any(|one| one.rule.id == "more-files"), "{found:?}");
     }
 }
+
+/// A file that is to grow gives nothing back, whatever the reason: here it is slow, and stands at no limit.
+#[test]
+fn a_file_that_is_to_grow_gives_nothing_back() {
+    let of = |read_ms: f64| {
+        let slow = DatabaseFile { read_ms: Some(read_ms), ..data("erp", 600.0, 100.0, 1000.0) };
+        let tight = data("a", 120.0, 110.0, 495.0);
+        advice(&[slow, tight, log("erp", 20.0, 2.0, 100.0)], &on(16, Some(744.0)))
+    };
+    let ids = |found: &[Advice]| found.iter().map(|one| one.rule.id).collect::<Vec<_>>();
+    assert_eq!(ids(&of(5.0)), ["space-first", "file-at-limit", "size-for-nothing"]);
+    let slow = of(130.0);
+    assert_eq!(ids(&slow), ["space-first", "file-at-limit", "slow-file"]);
+    assert!(matches!(slow[0].finding, Finding::Space { back_gb: 0.0, .. }), "{slow:?}");
+}
