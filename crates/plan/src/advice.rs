@@ -103,8 +103,8 @@ pub const RULES: [Rule; 18] = [
     ),
     own(
         "size-of-no-use",
-        "a log does 99 % or more of the MB/s that one may grow by, the size of a file can't be set, or sessions wait mostly for \
-         other storage, and for such files less than 1 %",
+        "a log does 99 % or more of the MB/s that one may grow by, the size of a file can't be set, new databases are copies of it, \
+         or sessions wait mostly for other storage, and for such files less than 1 %",
         "MB/s of the log / min(log rate of the instance, of a database) from 0.99 to 1.1; waits for such files / all waits",
     ),
     rule(

@@ -142,6 +142,11 @@ impl DatabaseFile {
         SYSTEM.iter().any(|name| self.database.eq_ignore_ascii_case(name))
     }
 
+    /// Whether it is of the database of which new ones are copies.
+    pub fn is_of_model(&self) -> bool {
+        self.database.eq_ignore_ascii_case("model")
+    }
+
     /// Whether both are of one database.
     pub fn is_beside(&self, other: &Self) -> bool {
         self.database.eq_ignore_ascii_case(&other.database)

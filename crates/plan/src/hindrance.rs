@@ -21,4 +21,6 @@ pub enum Hindrance {
     },
     /// Its size can't be set.
     Container,
+    /// Each new database would be as large: it is a copy of this one.
+    Model,
 }

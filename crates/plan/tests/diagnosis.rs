@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use plimsoll_catalog::{Catalog, Date};
+use plimsoll_plan::hindrance::Hindrance;
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::{Observed, WaitShares, advise};
 use plimsoll_plan::storage::Cores;
@@ -149,4 +150,21 @@ fn the_published_layouts_are_held_back_by_what_was_published() {
         // Hundreds of ms: the data files of all but the last.
         assert_eq!(slow, if wanted == "waits-for-data" { vec![0, 1, 2] } else { Vec::new() });
     }
+}
+
+/// New databases are copies of model: each would be as large.
+#[test]
+fn no_size_is_advised_for_model() {
+    let of = |database: &str| {
+        let iops = Some(495.0);
+        let full = DatabaseFile { iops, ..DatabaseFile::new(database, "f", FileKind::Data, 100.0) };
+        let slow = DatabaseFile { read_ms: Some(500.0), ..DatabaseFile::new(database, "g", FileKind::Log, 100.0) };
+        let slow = DatabaseFile { iops: Some(1.0), ..slow };
+        ids(&[full, slow], &Observed::default())
+    };
+    assert_eq!(of("Model"), ["size-of-no-use", "slow-file"]);
+    assert_eq!(of("msdb"), ["log-before-data", "slow-file", "file-at-limit"]);
+    let model = DatabaseFile { iops: Some(495.0), ..DatabaseFile::new("model", "f", FileKind::Data, 100.0) };
+    let found = advice(&[model], &Observed::default());
+    assert_eq!(found[0].finding, Finding::NoUse { why: Hindrance::Model });
 }

@@ -17,6 +17,7 @@ const NEARLY_ALL: f64 = 0.9;
 pub fn held(at: usize, case: &Case<'_>) -> Option<Hindrance> {
     match case.files[at].kind {
         FileKind::Container => Some(Hindrance::Container),
+        _ if case.files[at].is_of_model() => Some(Hindrance::Model),
         _ if case.is_cpu_busy => Some(Hindrance::Cpu),
         FileKind::Log if case.waits_for_governor => Some(Hindrance::Governor),
         kind => {

@@ -245,6 +245,11 @@ fn held(why: Hindrance, named: &str, is_parted: bool) -> String {
         Hindrance::Container => {
             format!("{named} is a container, as of tables in memory: its size can't be set, so none is advised.")
         }
+        Hindrance::Model => {
+            format!(
+                "New databases are copies of model: with a larger {named} each of them would be as large, so none is advised."
+            )
+        }
         Hindrance::Unwaited { percent } => format!(
             "Sessions wait for other storage, and in {} of their waits for files of the kind of {named}: a larger one brings them nothing now.",
             quantity(percent, "%")
