@@ -1,5 +1,7 @@
 //! Whether what is asked for fits into the space of the instance, and into the blobs that it may have.
 
+use std::collections::BTreeMap;
+
 use super::case::Case;
 use super::sizes::databases;
 use crate::advice::{Advice, Finding, of};
@@ -150,6 +152,21 @@ fn taken(one: &Bundle, files: &[DatabaseFile], limits: &Limits, storage: &Storag
     new.fold(resized(&one.sizes, files, limits, storage), add)
 }
 
+/// What the database takes that takes most, with what is wanted: no instance can have a part of it.
+fn largest_gb(wanted: &[Bundle], files: &[DatabaseFile]) -> f64 {
+    let mut all: BTreeMap<String, f64> = BTreeMap::new();
+    let mut add = |at: usize, gb: f64| *all.entry(files[at].database.to_lowercase()).or_default() += gb;
+    (0..files.len()).filter(|at| !files[*at].is_of_tempdb()).for_each(|at| add(at, files[at].size_gb));
+    for one in wanted {
+        one.sizes.iter().chain(&one.shrunk).for_each(|(at, size_gb)| add(*at, size_gb - files[*at].size_gb));
+        let added_gb: f64 = one.added.iter().map(|(count, size_gb)| *count as f64 * size_gb).sum();
+        if let Some(at) = one.files.first() {
+            add(*at, added_gb);
+        }
+    }
+    all.into_values().fold(0.0, f64::max)
+}
+
 /// That the space has to be raised first, or that it can't be: then which files come first, and what has more.
 /// Other files can give back `back_gb` and keep their limits.
 pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Option<Advice> {
@@ -174,6 +191,7 @@ pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Opt
         larger: wanted.iter().map(|one| one.sizes.len()).sum(),
         added: wanted.iter().flat_map(|one| &one.added).map(|(count, _)| count).sum(),
         back_gb,
+        now_and_largest_gb: [case.limits.file_gb, largest_gb(wanted, case.files)],
         elsewhere: storage.elsewhere([needed_gb, fit.blobs_gb], rates),
     };
     of("space-short", fit.first.clone(), finding)

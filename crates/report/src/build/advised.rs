@@ -43,8 +43,8 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             )
         }
         Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
-        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, after, elsewhere } => {
-            let counts = ([*larger, *added], *back_gb);
+        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, now_and_largest_gb, after, elsewhere } => {
+            let counts = ([*larger, *added], *back_gb, *now_and_largest_gb);
             short([&named(), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
         }
         Finding::LogFirst => {

@@ -12,7 +12,7 @@ pub(super) fn short(
     [named, after]: [&str; 2],
     fit: usize,
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
-    ([larger, added], back_gb): ([usize; 2], f64),
+    ([larger, added], back_gb, [now_gb, largest_gb]): ([usize; 2], f64, [f64; 2]),
     elsewhere: &[Elsewhere],
 ) -> String {
     let gb = |size: f64| quantity(size, "GB");
@@ -42,8 +42,14 @@ pub(super) fn short(
     let mut others: Vec<String> =
         given.map(|_| format!("{} given back that bring nothing", gb(back_gb))).into_iter().collect();
     others.extend(elsewhere.iter().map(has_more));
-    others.push("several instances".to_owned());
-    others.extend(over(files_gb).map(|(needed, most)| format!("{} less in other files", gb((needed - most).ceil()))));
+    // A database is on one instance, and files can't have less than nothing.
+    let is_parted = files_gb[1].is_none_or(|most| largest_gb <= most);
+    others.extend(is_parted.then(|| "several instances".to_owned()));
+    let less_gb = over(files_gb).map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < now_gb);
+    others.extend(less_gb.map(|less| format!("{} less in other files", gb(less))));
+    if others.is_empty() && over(files_gb).is_some() {
+        others.push("a machine with disks of its own".to_owned());
+    }
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
     let what = if fit == 0 { "It takes" } else { "The rest takes" };
     let after = if after.is_empty() || given.is_some() {
