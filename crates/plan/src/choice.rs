@@ -39,6 +39,8 @@ pub enum Choice {
     Layout,
     /// It would need other files, and has several filegroups, of which each has rows of its own: nothing is said of them.
     Groups,
+    /// It would need other files, and the rates of some of its data files are not known: they may be anything, and no layout is made of that.
+    Unknown,
 }
 
 /// The way of a database whose layouts are these, the one with the least space first. What was judged holds here, too: a file that no size
@@ -60,9 +62,7 @@ pub fn choose(
         return if held.is_empty() { Choice::AsItIs } else { Choice::NoUse };
     }
     tight.sort_by_key(|at| files[*at].kind == FileKind::Data);
-    // A layout is for one filegroup.
-    let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
-    let are_several = groups().any(|group| Some(group) != groups().next());
+    let unlaid = unlaid(&own, files);
     // Further files are advised with so much to spare, and no more.
     let is_enough = rules.headroom_percent <= Rules::default().headroom_percent;
     let further: Vec<usize> = added(judged, |at| own.contains(&at)).filter(|_| is_enough).collect();
@@ -73,12 +73,12 @@ pub fn choose(
         (Some(larger), Some(further)) if larger.space_gb <= further.space_gb => larger,
         // Where no size has enough all layouts are shown, unless further files take less.
         (None, Some(further))
-            if !are_several && adds(&further) && front.iter().any(|one| one.space_gb <= further.space_gb) =>
+            if unlaid.is_none() && adds(&further) && front.iter().any(|one| one.space_gb <= further.space_gb) =>
         {
             return Choice::Layout;
         }
         (_, Some(way)) | (Some(way), None) => way,
-        (None, None) => return if are_several { Choice::Groups } else { Choice::Layout },
+        (None, None) => return unlaid.unwrap_or(Choice::Layout),
     };
     let space_gb = way.space_gb;
     // A layout goes by rates, which do not say why a file is slow.
@@ -99,10 +99,21 @@ pub fn choose(
     // Where larger files have no room at all, others may have it once these gave back what they don't need.
     let most_gb = storage.most_gb().or(storage.space_gb()).unwrap_or(f64::INFINITY) - others_gb;
     let fits_alone = space_gb > most_gb && front.iter().any(|layout| layout.space_gb <= most_gb);
-    if !are_several && !is_slow && !is_spread && (is_cheaper || fits_alone) {
+    if unlaid.is_none() && !is_slow && !is_spread && (is_cheaper || fits_alone) {
         return Choice::Layout;
     }
     Choice::Enlarge(Enlarged { database: database.to_owned(), ..way })
+}
+
+/// Why a database can have no layout: that is for one filegroup, and for files of which it is known what they do.
+fn unlaid(own: &[usize], files: &[DatabaseFile]) -> Option<Choice> {
+    let groups = || own.iter().filter_map(|at| files[*at].filegroup.as_ref());
+    if groups().any(|group| Some(group) != groups().next()) {
+        return Some(Choice::Groups);
+    }
+    let data: Vec<&DatabaseFile> =
+        own.iter().map(|at| &files[*at]).filter(|file| file.kind == FileKind::Data).collect();
+    (!DatabaseFile::have_rates_alike(&data)).then_some(Choice::Unknown)
 }
 
 /// The advice of further files that fits, of these files, by its places.

@@ -18,6 +18,8 @@ pub struct Steps {
     gives: Vec<Step>,
     /// Files that are made.
     made: Vec<String>,
+    /// Files that are enlarged: database, name and the size then, in GB.
+    enlarged: Vec<(String, String, f64)>,
 }
 
 /// A statement with its reason, or a remark.
@@ -37,6 +39,7 @@ impl Steps {
             let text =
                 format!("-- {reason}\nALTER DATABASE {database} MODIFY FILE (NAME = {name}, SIZE = {size_gb:.0}GB);\n");
             self.grows.push(Step { database: file.database.clone(), text, gb: size_gb - file.size_gb });
+            self.enlarged.push((file.database.clone(), file.name.clone(), size_gb));
         }
     }
 
@@ -122,7 +125,11 @@ impl Steps {
             own.collect::<Vec<_>>()
         };
         let (logs, data) = (of(FileKind::Log), of(FileKind::Data));
-        for file in logs.iter().take(1) {
+        // Less than a GB that leaves its limits as they are is no reason to touch a log.
+        let is_larger = |file: &&&DatabaseFile| {
+            layout.log_gb - file.size_gb >= 1.0 || like_gb(file.size_gb) != like_gb(layout.log_gb)
+        };
+        for file in logs.iter().take(1).filter(is_larger) {
             self.enlarge(file, layout.log_gb, "The log first: commits wait for it.");
         }
         let kept = data.len().min(layout.data_files as usize);
@@ -162,6 +169,10 @@ impl Steps {
                         gb.floor()
                     )
                 }
+                // What is in it stays in it until rows are spread.
+                _ if least_gb > layout.data_gb || content_gb(file) > layout.data_gb => {
+                    "; only once indexes are rebuilt, so that rows go into the others".to_owned()
+                }
                 _ => String::new(),
             };
             let text = format!(
@@ -197,15 +208,53 @@ impl Steps {
         all
     }
 
+    /// The files that the statements enlarge, by their places in the list, and their sizes then, in GB.
+    pub fn enlarged(&self, files: &[DatabaseFile], free_gb: Option<f64>, more_gb: Option<f64>) -> Vec<(usize, f64)> {
+        let kept = self.kept(free_gb, more_gb).0.enlarged;
+        kept.into_iter()
+            .filter_map(|(database, name, size_gb)| {
+                let at = files.iter().position(|file| file.database == database && file.name == name)?;
+                Some((at, size_gb))
+            })
+            .collect()
+    }
+
+    /// The same without the databases that have no room, and these with the GB that are missing and those that are to be had.
+    fn kept(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> (Self, Vec<(String, [f64; 2])>) {
+        let (mut kept, out) = (self.clone(), self.without_room(free_gb, more_gb));
+        let is_kept = |database: &str| !out.iter().any(|(other, _)| other.eq_ignore_ascii_case(database));
+        for steps in [&mut kept.shrinks, &mut kept.grows, &mut kept.gives] {
+            steps.retain(|step| is_kept(&step.database));
+        }
+        kept.enlarged.retain(|(database, ..)| is_kept(database));
+        (kept, out)
+    }
+
+    /// By how many GB the space has to be raised for the statements, once what they give back first is there; `None` where that is not so, or where
+    /// such an instance can't have as much.
+    pub fn raised_gb(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> Option<f64> {
+        let (kept, _) = self.kept(free_gb, more_gb);
+        let missing_gb = kept.needed_gb() - kept.given_gb() - free_gb?;
+        let is_to_be_had = missing_gb > 0.0 && more_gb.is_none_or(|more| missing_gb <= more);
+        (is_to_be_had && kept.needed_gb() > 0.0).then(|| in_steps(missing_gb))
+    }
+
+    /// GB that all statements take.
+    fn needed_gb(&self) -> f64 {
+        self.grows.iter().fold(0.0, |sum, step| sum + step.gb)
+    }
+
+    /// GB that are given back before any of them.
+    fn given_gb(&self) -> f64 {
+        self.shrinks.iter().chain(&self.gives).fold(0.0, |sum, step| sum + step.gb)
+    }
+
     /// The statements, where so many GB are free, and the space can be raised by so many more. Databases that have no room are left out, which is
     /// said.
     pub fn text(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> String {
-        let (mut kept, mut text) = (self.clone(), String::new());
-        for (database, [needed_gb, can_have_gb]) in self.without_room(free_gb, more_gb) {
-            let is_other = |step: &Step| !step.database.eq_ignore_ascii_case(&database);
-            kept.shrinks.retain(is_other);
-            kept.grows.retain(is_other);
-            kept.gives.retain(is_other);
+        let (kept, out) = self.kept(free_gb, more_gb);
+        let mut text = String::new();
+        for (database, [needed_gb, can_have_gb]) in out {
             // Writing to a String can't fail.
             let _ = writeln!(
                 text,
@@ -216,22 +265,19 @@ impl Steps {
                 can_have_gb.floor()
             );
         }
-        text + &kept.in_space(free_gb)
+        text + &kept.in_space(free_gb, more_gb)
     }
 
-    /// The same where the space can be raised by what is missing.
-    fn in_space(&self, free_gb: Option<f64>) -> String {
-        let all = |steps: &[Step]| steps.iter().map(|step| step.gb).sum::<f64>();
+    /// The same of databases that have room one by one. Files that do not fit as they are lack space all the same.
+    fn in_space(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> String {
         let mut text = String::new();
-        // An empty sum is a negative zero.
-        let needed_gb = all(&self.grows).max(0.0);
+        let needed_gb = self.needed_gb();
         let Some(free_gb) = free_gb.filter(|free| needed_gb > 0.0 && needed_gb > *free) else {
             self.shrinks.iter().chain(&self.grows).chain(&self.gives).for_each(|step| text.push_str(&step.text));
             return text;
         };
         let (back, last): (Vec<&Step>, Vec<&Step>) = self.gives.iter().partition(|step| step.gb > 0.0);
         let first: Vec<&Step> = self.shrinks.iter().chain(back).collect();
-        let given_gb = first.iter().map(|step| step.gb).sum::<f64>();
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
@@ -241,10 +287,20 @@ impl Steps {
             if first.is_empty() { "" } else { " First give space back by hand:" }
         );
         text.extend(first.iter().map(|step| step.text.as_str()));
-        let missing_gb = needed_gb - given_gb - free_gb;
-        if missing_gb > 0.0 {
-            let raised_gb = (missing_gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB;
-            let _ = writeln!(text, "-- Raise the space of the instance by {raised_gb} GB or more.");
+        let missing_gb = needed_gb - self.given_gb() - free_gb;
+        let lacking_gb = missing_gb - more_gb.unwrap_or(f64::INFINITY);
+        if lacking_gb > 0.0 {
+            let more = match more_gb.filter(|more| *more > 0.0) {
+                Some(more) => format!("can be raised by {} GB at most", more.floor()),
+                None => "can't be raised".to_owned(),
+            };
+            let _ = writeln!(
+                text,
+                "-- The space of the instance {more}: {} GB are missing, which other files have to give back, or take to another instance.",
+                lacking_gb.ceil()
+            );
+        } else if missing_gb > 0.0 {
+            let _ = writeln!(text, "-- Raise the space of the instance by {} GB or more.", in_steps(missing_gb));
         }
         let mut left_gb = free_gb;
         for step in &self.grows {
@@ -263,6 +319,10 @@ impl Steps {
 /// An instance's space comes in multiples of so many GB (resource limits, 2022-06-02).
 pub const SPACE_STEP_GB: f64 = 32.0;
 
+fn in_steps(gb: f64) -> f64 {
+    (gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB
+}
+
 fn bracketed(name: &str) -> String {
     format!("[{}]", in_a_line(name).replace(']', "]]"))
 }
@@ -277,116 +337,4 @@ fn in_a_line(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::storage;
-
-    fn file(name: &str, kind: FileKind, size_gb: f64) -> DatabaseFile {
-        DatabaseFile::new("shop]", name, kind, size_gb)
-    }
-
-    fn statements(files: &[DatabaseFile], layout: &Layout, free_gb: Option<f64>) -> String {
-        let mut steps = Steps::default();
-        steps.layout("SHOP]", files, layout, &|_| Some(0.0));
-        steps.text(free_gb, None)
-    }
-
-    fn layout(data_files: u32, data_gb: f64, log_gb: f64) -> Layout {
-        let step = storage::Step { name: None, blob_gb: 1024.0, iops: Some(5000.0), mb_per_s: Some(200.0) };
-        let (data_step, log_step) = (step.clone(), step);
-        let (space_gb, blob_gb) = (1.0, 1.0);
-        Layout { data_files, data_gb, data_step, log_gb, log_step, space_gb, blob_gb, used_percent: 1.0, wait_ms: 0.0 }
-    }
-
-    fn changes(text: &str) -> Vec<&str> {
-        text.lines().filter(|line| !line.starts_with("--")).collect()
-    }
-
-    #[test]
-    fn the_log_grows_first_then_data_and_new_files_come_last() {
-        let files = [file("o'ne", FileKind::Data, 100.0), file("l\n--x", FileKind::Log, 10.0)];
-        let text = statements(&files, &layout(2, 513.0, 129.0), None);
-        assert_eq!(
-            changes(&text),
-            [
-                "ALTER DATABASE [shop]]] MODIFY FILE (NAME = N'l --x', SIZE = 129GB);",
-                "ALTER DATABASE [shop]]] MODIFY FILE (NAME = N'o''ne', SIZE = 513GB);",
-                "ALTER DATABASE [shop]]] ADD FILE (NAME = N'shop]_data_2', SIZE = 513GB);",
-            ]
-        );
-        assert_eq!(text.lines().count(), 6);
-    }
-
-    #[test]
-    fn what_takes_something_away_is_a_remark() {
-        let files =
-            [file("a", FileKind::Data, 600.0), file("b", FileKind::Data, 600.0), file("l", FileKind::Log, 129.0)];
-        let text = statements(&files, &layout(1, 513.0, 129.0), Some(0.0));
-        assert!(text.lines().all(|line| line.starts_with("-- ")) && text.lines().count() == 2, "{text}");
-        assert_eq!(statements(&files, &layout(2, 600.0, 129.0), None), "");
-    }
-
-    #[test]
-    fn a_filegroup_goes_by_its_name() {
-        let added = |group: Option<&str>| {
-            let filegroup = group.map(str::to_owned);
-            let file = DatabaseFile { filegroup, ..DatabaseFile::new("d", "f", FileKind::Data, 100.0) };
-            let mut steps = Steps::default();
-            steps.add(&file, std::slice::from_ref(&file), 1, 130.0);
-            steps.text(None, None).lines().last().unwrap().to_owned()
-        };
-        let plain = "ALTER DATABASE [d] ADD FILE (NAME = N'd_data_2', SIZE = 130GB);";
-        assert_eq!([None, Some("1"), Some("primary")].map(added), [plain; 3]);
-        assert!(added(Some("FG2")).ends_with("TO FILEGROUP [FG2];"));
-        // A number is no name: such a statement would fail.
-        assert!(added(Some("2")).starts_with("-- ALTER DATABASE"), "{}", added(Some("2")));
-    }
-
-    /// No statement is printed as one that runs where the space that is free is too little for it.
-    #[test]
-    fn what_must_be_given_back_first_comes_first() {
-        let with =
-            |name: &str, used_gb: f64| DatabaseFile { used_gb: Some(used_gb), ..file(name, FileKind::Data, 600.0) };
-        let files = [with("a", 100.0), with("b", 100.0), file("l", FileKind::Log, 24.0)];
-        let wanted = layout(1, 513.0, 130.0);
-        let enough = statements(&files, &wanted, Some(106.0));
-        assert!(enough.starts_with("-- The log first"), "{enough}");
-        let text = statements(&files, &wanted, Some(64.0));
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "-- 64 GB are free, and the statements take 106. First give space back by hand:");
-        assert!(lines[1].contains("shop].b is one file more") && lines[2].contains("shop].a is larger"), "{text}");
-        assert_eq!(lines[3], "-- From here on only once there is that space.");
-        assert!(lines.len() == 6 && lines[5].contains("N'l', SIZE = 130GB"), "{text}");
-        let short = statements(&files[2..], &wanted, Some(64.0));
-        assert!(short.contains("-- Raise the space of the instance by 576 GB or more."), "{short}");
-        // Rows that are there can't be given back before there is another file for them, and what can't be had is left out.
-        let full = [with("a", 500.0), file("l", FileKind::Log, 24.0)];
-        let mut steps = Steps::default();
-        steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0), &|_| Some(0.0));
-        let text = |more_gb| steps.text(Some(50.0), Some(more_gb));
-        assert!(text(200.0).contains("-- Raise the space of the instance by 224 GB or more.\n"), "{}", text(200.0));
-        assert!(text(200.0).contains("First give space back by hand:\n-- shop].a is larger"), "{}", text(200.0));
-        assert_eq!((changes(&text(200.0)).len(), changes(&text(199.0)).len()), (1, 0));
-        let out = "-- shop] is left out: its old and new files take 250 GB more than there are, and 249 are to be had.";
-        assert!(text(199.0).starts_with(out) && !text(199.0).contains("SHRINKFILE"), "{}", text(199.0));
-        // What fits by itself needs nothing back first, and is not left out with another.
-        let mut both = steps.clone();
-        both.enlarge(&DatabaseFile::new("small", "f", FileKind::Data, 100.0), 130.0, "It is small.");
-        let text = both.text(Some(50.0), Some(0.0));
-        assert_eq!(changes(&text), ["ALTER DATABASE [small] MODIFY FILE (NAME = N'f', SIZE = 130GB);"]);
-        assert!(text.starts_with("-- shop] is left out") && !text.contains("give space back"), "{text}");
-        // As long as all rows are in it, a file keeps the limits of its size.
-        let mut steps = Steps::default();
-        let hot = [with("a", 100.0), file("l", FileKind::Log, 24.0)];
-        steps.layout("SHOP]", &hot, &layout(4, 130.0, 24.0), &|_| Some(513.0));
-        let text = steps.text(Some(50.0), None);
-        assert!(text.contains("DBCC SHRINKFILE; 87 GB of that now, before indexes are rebuilt"), "{text}");
-        // Files that are too large ask for no space by themselves.
-        assert_eq!(Steps::default().text(Some(-2880.0), None), "");
-        // What fits goes before.
-        let two = [file("l", FileKind::Log, 24.0), file("a", FileKind::Data, 500.0)];
-        let text = statements(&two, &wanted, Some(110.0));
-        let at = |words: &str| text.find(words).unwrap_or(usize::MAX);
-        assert!(at("SIZE = 130GB") < at("From here on") && at("From here on") < at("SIZE = 513GB"), "{text}");
-    }
-}
+mod tests;

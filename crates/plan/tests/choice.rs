@@ -105,3 +105,18 @@ fn the_way_that_takes_the_least_space_is_that_of_the_advice() {
         assert_eq!((larger.further.len(), larger.files), (0, vec![(0, 130.0), (1, 514.0), (2, 514.0)]));
     }
 }
+
+/// What a file does of which nothing is known may be anything: no layout takes it for nothing.
+#[test]
+fn files_of_unknown_rates_get_no_layout() {
+    let hot = |name: &str, iops: Option<f64>| DatabaseFile { iops, ..file(name, FileKind::Data, 1100.0, 0.0) };
+    let files = |last: Option<f64>| [hot("a", Some(7400.0)), hot("b", Some(7300.0)), hot("c", last)];
+    assert_eq!(of(&files(Some(100.0))), Choice::Layout);
+    assert_eq!(of(&files(None)), Choice::Unknown);
+    // Those that larger files carry are enlarged all the same.
+    let four: Vec<_> = (0..4).map(|at| file(&at.to_string(), FileKind::Data, 600.0, 4900.0)).collect();
+    let unknown = DatabaseFile { iops: None, ..four[3].clone() };
+    let with = |last: &DatabaseFile| with_space(&[&four[..3], std::slice::from_ref(last)].concat(), Some(4099.0));
+    assert_eq!(with(&four[3]), Choice::Layout);
+    assert!(matches!(with(&unknown), Choice::Enlarge(_)), "{:?}", with(&unknown));
+}

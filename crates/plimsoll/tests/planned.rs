@@ -319,3 +319,101 @@ fn layouts_without_room_give_way_to_what_is_advised() {
         )],
     );
 }
+
+/// A database whose log no size carries goes on as is advised, and so does one whose data files no layout is made for.
+#[test]
+fn without_a_layout_what_is_advised_is_done() {
+    let log = "a,d,data,100,,490,10\na,l,log,1100,,6800,50\ntempdb,t,data,16,,,\n";
+    let unknown = "a,d1,data,129.01,90,1702,7\na,d2,data,129.01,6,2300,67\na,d3,data,129.01,38,690,3\na,d4,data,129.01,38,,\n\
+                   a,l,log,128,6,475,14\ntempdb,t,data,16,,,\n";
+    let hot = "a,d1,data,1100,900,7450,60\na,d2,data,1100,900,,\na,l,log,128,6,475,14\n";
+    check(
+        PLAIN,
+        &[
+            (
+                log,
+                "--vcores 16 --layouts",
+                &[
+                    "No size of a log carries what a needs",
+                    "Until then what is advised above is done.",
+                    "N'd', SIZE = 130GB",
+                ],
+                &[],
+            ),
+            (
+                unknown,
+                "--vcores 16 --space 1000GB --layouts",
+                &["N'l', SIZE = 130GB", "N'd2', SIZE = 514GB"],
+                &["more than needed", "The least space that carries"],
+            ),
+            (
+                hot,
+                "--vcores 16 --layouts",
+                &["No layout is given for a: what some of the data files do is not known", "N'l', SIZE = 130GB"],
+                &["[a] ADD FILE", "more than needed"],
+            ),
+        ],
+    );
+    // Of a log of which nothing is known the size is kept, which is said.
+    let out = said(
+        &format!("{PLAIN}a,d,data,1100,900,9000,60\na,l,log,300,6,,\n"),
+        "--date 2018-12-18 --vcores 16 --layouts",
+    );
+    assert!(out.contains("What the log of a does is not known, and counts as nothing"), "{out}");
+}
+
+/// No file is to grow and to give space back, with layouts and without; and no space is asked for that can't be had.
+#[test]
+fn what_grows_gives_nothing_back_and_no_more_is_asked_for_than_there_is() {
+    let head = "database,file,type,size_gb,used_gb,iops,mb_per_s,read_ms,write_ms\n";
+    let slow = "erp,erp,data,600,100,1000,20,130,8\nerp,log,log,20,2,100,5,3,3\ntempdb,t,data,16,,,,,\n";
+    let beside = "a,d,data,8,0.4,440,2,40,120\na,l,log,128,90,475,14,5,5\nb,d,data,800,300,20,1,3,3\nb,l,log,20,10,45,1,5,5\n\
+                  tempdb,t,data,16,,,,,\n";
+    let small: &[&str] = &["Gigabytes that bring nothing: b.d with 514 GB has"];
+    check(
+        head,
+        &[
+            (slow, "--vcores 16 --space 640GB", &["SIZE = 1026GB"], &["bring nothing"]),
+            (
+                slow,
+                "--vcores 16 --space 640GB --layouts",
+                &["raise the space of the instance by 448 GB or more first.", "SIZE = 1026GB"],
+                &["bring nothing"],
+            ),
+            (beside, "--vcores 16 --space 992GB", small, &["293 GB", "a.d with"]),
+            (beside, "--vcores 16 --space 992GB --layouts", small, &["293 GB", "a.d with"]),
+        ],
+    );
+    let large = "a,d,data,1025,500,5000,50\na,l,log,129,10,25,1\nb,d,data,900,600,4000,13\nb,l,log,130,10,500,10\n\
+                 tempdb,t,data,16,,,\n";
+    let missing: &[&str] = &["The space of the instance can't be raised: 45 GB are missing"];
+    check(PLAIN, &[(large, "--vcores 4 --layouts", missing, &["Raise the space"])]);
+    // Nor is one file parted among instances, or made smaller than nothing.
+    let huge = "a,d,data,6000,5900,7400,100\na,l,log,100,9,100,5\n";
+    let absurd: &[&str] = &["several instances", "less in other files"];
+    check(PLAIN, &[(huge, "--vcores 4", &["takes one of these: 16 vCores or more"], absurd)]);
+}
+
+/// With layouts the table of files that are to grow has those that the statements enlarge.
+#[test]
+fn table_and_statements_of_layouts_are_of_the_same_files() {
+    let list = format!(
+        "{PLAIN}shop,data1,data,150,90,9000,300\nshop,log1,log,40,10,1000,20\nb,b1,data,100,90,430,5\nb,log2,log,100,9,495,5\n\
+         c,c1,data,100,90,20,5\nc,log3,log,100,9,430,5\n"
+    );
+    let out = said(&list, "--date 2018-12-18 --layouts");
+    let (_, rest) = out.split_once("Files to enlarge").unwrap();
+    let (table, rest) = rest.split_once("All files").unwrap();
+    let (_, statements) = rest.split_once("Statements that carry it out").unwrap();
+    let grows = |name: &str| {
+        let words = table.split(' ').any(|word| word == name);
+        let statement = statements.contains(&format!("MODIFY FILE (NAME = N'{name}', SIZE"));
+        assert_eq!(words, statement, "{name}: {out}");
+        statement
+    };
+    assert_eq!(
+        ["data1", "log1", "b1", "log2", "c1", "log3"].map(grows),
+        [true, true, true, true, false, true],
+        "{out}"
+    );
+}

@@ -6,6 +6,7 @@ use plimsoll_plan::statements::Steps;
 use plimsoll_plan::storage::LimitOf;
 use plimsoll_plan::{Advice, DatabaseFile, Finding, Limits, Step};
 
+use super::of_plan::Plan;
 use crate::model::{Table, number, text};
 
 /// Why a file grows that stands at no limit.
@@ -41,43 +42,59 @@ pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits
     steps.text(free_gb, None)
 }
 
-/// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings.
-pub(super) fn table(advised: &[Advice], files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
-    struct Row<'a> {
-        file: &'a DatabaseFile,
-        used: Option<(f64, LimitOf)>,
-        size_gb: f64,
-        step: Step,
-        most_percent: Option<f64>,
-        fits: Option<&'static str>,
-    }
-    let is_out = |one: &Advice| matches!(one.finding, Finding::Grow { fits: false, .. });
-    let are_some_out = advised.iter().any(is_out);
-    let rows = |one: &Advice| -> Vec<Row<'_>> {
-        let Advice { files: places, finding: Finding::Grow { size_gb, step, brings, fits, .. }, .. } = one else {
-            return Vec::new();
-        };
-        let most_percent = brings.map(|brings| brings.most_percent);
-        let fits = are_some_out.then_some(if *fits { "yes" } else { "no" });
-        let row = |at: &usize| {
-            let (file, used) = (&files[*at], used(&files[*at], &limits.files[*at]));
-            Row { file, used, size_gb: *size_gb, step: step.clone(), most_percent, fits }
-        };
-        places.iter().map(row).collect()
+/// A file that is to grow.
+pub(super) struct Row<'a> {
+    file: &'a DatabaseFile,
+    used: Option<(f64, LimitOf)>,
+    size_gb: f64,
+    step: Option<Step>,
+    most_percent: Option<f64>,
+    fits: bool,
+}
+
+/// The files that are to grow, those that come first above: how large they are, how large they should be, and what that brings. With layouts those
+/// that the statements of these enlarge, and what is advised and has no room.
+pub(super) fn rows<'a>(plan: &Plan<'a>) -> Vec<Row<'a>> {
+    let Plan { files, storage, limits, advised, layouts, .. } = *plan;
+    let row = |at: usize, size_gb: f64, step: Option<Step>| {
+        let (file, used) = (&files[at], used(&files[at], &limits.files[at]));
+        Row { file, used, size_gb, step, most_percent: None, fits: true }
     };
+    let stated = |at: usize| layouts.map(|found| found.grown.iter().find(|(grown, _)| *grown == at));
+    let mut all = Vec::new();
+    let mut seen = Vec::new();
+    for one in advised.iter().filter(|one| !one.is_alternative) {
+        let Finding::Grow { size_gb, step, brings, fits, .. } = &one.finding else { continue };
+        for at in &one.files {
+            let most_percent = brings.map(|brings| brings.most_percent);
+            let fits = stated(*at).map_or(*fits, |stated| stated.is_some());
+            all.push(Row { most_percent, fits, ..row(*at, *size_gb, Some(step.clone())) });
+            seen.push(*at);
+        }
+    }
+    let rest = layouts.iter().flat_map(|found| &found.grown).filter(|(at, _)| !seen.contains(at));
+    all.extend(rest.map(|(at, size_gb)| row(*at, *size_gb, storage.step(*size_gb).cloned())));
+    all
+}
+
+pub(super) fn table(rows: &[Row<'_>]) -> Option<Table> {
+    let are_some_out = rows.iter().any(|row| !row.fits);
+    let fits = |row: &Row<'_>| are_some_out.then(|| if row.fits { "yes" } else { "no" }.to_owned());
     Table::of(
-        advised.iter().filter(|one| !one.is_alternative).flat_map(rows),
+        rows,
         &[
-            (text("database"), &|row: &Row<'_>| row.file.database.as_str().into()),
-            (text("file"), &|row: &Row<'_>| row.file.name.as_str().into()),
-            (number("used", "%"), &|row: &Row<'_>| row.used.map(|(percent, _)| percent).into()),
-            (text("of its"), &|row: &Row<'_>| row.used.map(|(_, of)| of.name().to_owned()).into()),
-            (number("now", "GB"), &|row: &Row<'_>| row.file.size_gb.into()),
-            (number("enlarge to", "GB"), &|row: &Row<'_>| row.size_gb.into()),
-            (number("then", "IOPS"), &|row: &Row<'_>| row.step.iops.into()),
-            (number("then", "MB/s").spare(1), &|row: &Row<'_>| row.step.mb_per_s.into()),
-            (number("more, up to", "%"), &|row: &Row<'_>| row.most_percent.into()),
-            (text("fits"), &|row: &Row<'_>| row.fits.map(str::to_owned).into()),
+            (text("database"), &|row: &&Row<'_>| row.file.database.as_str().into()),
+            (text("file"), &|row: &&Row<'_>| row.file.name.as_str().into()),
+            (number("used", "%"), &|row: &&Row<'_>| row.used.map(|(percent, _)| percent).into()),
+            (text("of its"), &|row: &&Row<'_>| row.used.map(|(_, of)| of.name().to_owned()).into()),
+            (number("now", "GB"), &|row: &&Row<'_>| row.file.size_gb.into()),
+            (number("enlarge to", "GB"), &|row: &&Row<'_>| row.size_gb.into()),
+            (number("then", "IOPS"), &|row: &&Row<'_>| row.step.as_ref().and_then(|step| step.iops).into()),
+            (number("then", "MB/s").spare(1), &|row: &&Row<'_>| {
+                row.step.as_ref().and_then(|step| step.mb_per_s).into()
+            }),
+            (number("more, up to", "%"), &|row: &&Row<'_>| row.most_percent.into()),
+            (text("fits"), &|row: &&Row<'_>| fits(row).into()),
         ],
     )
 }

@@ -39,6 +39,8 @@ pub struct Found {
     pub held: Vec<String>,
     /// Databases that would need other files, and have them in several filegroups.
     pub of_groups: Vec<String>,
+    /// Databases that would need other files, and of whose data files some have rates that are not known.
+    pub of_unknown: Vec<String>,
     /// Databases whose layouts have no room, or none beside the old files.
     pub out_of_reach: Vec<String>,
     /// What is advised of databases that have no layout, or whose larger files have no room.
@@ -61,9 +63,18 @@ pub struct Found {
     pub rules: Rules,
     /// The statements for the chosen ones.
     pub statements: String,
+    /// By how many GB the space has to be raised for these.
+    pub raised_gb: Option<f64>,
+    /// The files that these enlarge, by their places in the list, and their sizes then, in GB.
+    pub grown: Vec<(usize, f64)>,
 }
 
 impl Found {
+    /// Databases that would need other files, and have no layout: they go on as is advised without.
+    pub fn unlaid(&self) -> impl Iterator<Item = &String> {
+        [&self.of_groups, &self.of_unknown, &self.without_log, &self.without_layout].into_iter().flatten()
+    }
+
     /// Each database with the layout that was chosen for it.
     pub fn pairs(&self) -> impl Iterator<Item = (&Need, &Layout)> {
         self.chosen_rows().map(|(need, layout, _)| (need, layout))
@@ -115,6 +126,14 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
              have one."
         ));
     }
+    if !found.of_unknown.is_empty() {
+        let names = listed(&found.of_unknown, MOST_NAMED);
+        all.push(format!(
+            "No layout is given for {names}: what some of the data files do is not known, and may be anything. With iops and mb_per_s of all in the list \
+             there is one.{}",
+            until_then(&found.of_unknown, found)
+        ));
+    }
     if !found.out_of_reach.is_empty() {
         let names = listed(&found.out_of_reach, MOST_NAMED);
         all.push(format!(
@@ -164,23 +183,42 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     if !found.without_log.is_empty() {
         all.push(format!(
             "No size of a log carries what {} needs with {headroom} to spare, and a database has one log: fewer and larger commits, less to spare \
-             (--headroom), or Business Critical.",
-            listed(&found.without_log, MOST_NAMED)
+             (--headroom), or Business Critical.{}",
+            listed(&found.without_log, MOST_NAMED),
+            until_then(&found.without_log, found)
         ));
     }
     if !found.without_layout.is_empty() {
         all.push(format!(
             "No layout of up to {} carries what {} needs with {headroom} to spare: more files (--most-files), less to spare (--headroom), a \
-             longer wait (--most-wait), or Business Critical.",
+             longer wait (--most-wait), or Business Critical.{}",
             count(found.rules.most_files as usize, "data file"),
-            listed(&found.without_layout, MOST_NAMED)
+            listed(&found.without_layout, MOST_NAMED),
+            until_then(&found.without_layout, found)
         ));
     }
     if !found.needs.is_empty() {
         all.push(sentence(found));
     }
+    all.extend(found.raised_gb.map(|gb| {
+        let back = if found.back_gb >= gb {
+            format!(", or give back {} that bring nothing", quantity(found.back_gb, "GB"))
+        } else {
+            String::new()
+        };
+        format!(
+            "The statements below take more than is free: raise the space of the instance by {} or more first{back}.",
+            quantity(gb, "GB")
+        )
+    }));
     all.extend(found.gains.iter().take(MOST_NAMED).map(|one| gain(one, files)));
     all
+}
+
+/// That databases without a layout go on as is advised, where that is something.
+fn until_then(databases: &[String], found: &Found) -> &'static str {
+    let is_advised = |one: &Enlarged| databases.iter().any(|database| database.eq_ignore_ascii_case(&one.database));
+    if found.advised.iter().any(is_advised) { " Until then what is advised above is done." } else { "" }
 }
 
 /// Files that are to grow, and their sizes then.
@@ -299,11 +337,19 @@ pub fn unknown(found: &Found, files: &[DatabaseFile]) -> Vec<String> {
     let is_unused = |file: &&DatabaseFile| file.kind == FileKind::Data && file.used_gb.is_none();
     let unused = of(&|need| own(&need.database).iter().any(is_unused));
     let held = of(&|need| need.is_log_held);
+    let is_unseen = |file: &&DatabaseFile| file.kind == FileKind::Log && file.iops.is_none() && file.mb_per_s.is_none();
+    let unseen = of(&|need| own(&need.database).iter().any(is_unseen));
     let mut all = Vec::new();
     if !held.is_empty() {
         let names = listed(&held, MOST_NAMED);
         all.push(format!(
             "No larger log of {names} does more now: the layout leaves it as it is, and what it uses counts as nothing."
+        ));
+    }
+    if !unseen.is_empty() {
+        let names = listed(&unseen, MOST_NAMED);
+        all.push(format!(
+            "What the log of {names} does is not known, and counts as nothing: the layout leaves it its size."
         ));
     }
     if !idle.is_empty() {

@@ -50,7 +50,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(Tone::Plain, sentence);
     }
     let grown: Vec<&Advice> = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).collect();
-    let (grown, files_grown) = (grown.len(), grown.iter().map(|one| one.files.len()).sum::<usize>());
+    let (grown, rows_grown) = (grown.len(), enlarged::rows(plan));
     let (first, rest) = split(advised);
     let is_smaller = |one: &&Advice| matches!(one.finding, Finding::Shrink { .. });
     let (smaller, first): (Vec<&Advice>, Vec<&Advice>) = first.into_iter().partition(is_smaller);
@@ -59,10 +59,10 @@ pub fn report(plan: &Plan<'_>) -> Report {
     }
     answer.say(Tone::Plain, advised::smaller(&smaller, files));
     if grown > MOST_GROWN {
-        answer.say(
-            Tone::Plain,
-            format!("A table has all {files_grown} files that are to grow, first those of the database of which a file uses most of its limits."),
-        );
+        // With layouts those that no advice is about come behind these.
+        let first =
+            if found.is_none() { ", first those of the database of which a file uses most of its limits" } else { "" };
+        answer.say(Tone::Plain, format!("A table has all {} files that are to grow{first}.", rows_grown.len()));
     }
     if advised.is_empty() {
         answer.say(Tone::Plain, doubts::nothing_to_gain(plan));
@@ -92,7 +92,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(Tone::Quiet, sentence);
     }
     let mut grow = Part::of(Rank::Table);
-    grow.table("Files to enlarge", enlarged::table(advised, files, limits));
+    grow.table("Files to enlarge", enlarged::table(&rows_grown));
     let statements = statements(advised, (files, limits), storage.space_gb().map(|space| space - limits.file_gb));
     if found.is_none() && !statements.is_empty() {
         grow.blocks.push(Block::Text(layouts::STATEMENTS.to_owned(), statements));

@@ -45,6 +45,7 @@ fn layouts_of(found: &Found, files: &[DatabaseFile]) -> Value {
         "as_they_are": found.as_they_are,
         "held": found.held,
         "of_filegroups": found.of_groups,
+        "of_unknown": found.of_unknown,
         "without_layout": found.without_layout.iter().chain(&found.without_log).collect::<Vec<_>>(),
         "gains": found.gains.iter().map(gain).collect::<Vec<_>>(),
         "without_room": found.without_room.iter().map(|at| files[*at].label()).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_plan::choice::{self, Choice};
+use plimsoll_plan::choice::{self, Choice, Enlarged};
 use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::Limits;
@@ -43,6 +43,7 @@ pub(super) fn search(
             Choice::AsItIs => found.as_they_are.push(need.database),
             Choice::NoUse => found.held.push(need.database),
             Choice::Groups => found.of_groups.push(need.database),
+            Choice::Unknown => found.of_unknown.push(need.database),
             Choice::Enlarge(enlarged) => found.enlarged.push(enlarged),
             Choice::Layout if front.is_empty() => {
                 // Where data files have a layout without the log, it is the log that no size carries.
@@ -60,13 +61,15 @@ pub(super) fn search(
     // Those of the server itself need no layout, and grow where that is advised.
     let mut seen = BTreeSet::new();
     for file in files.iter().filter(|file| file.is_of_system() && seen.insert(file.database.to_lowercase())) {
-        if let Choice::Enlarge(one) = choice::choose(&file.database, (files, judged), &[], storage, &found.rules) {
-            found.enlarged.push(one);
+        match choice::choose(&file.database, (files, judged), &[], storage, &found.rules) {
+            Choice::Enlarge(one) => found.enlarged.push(one),
+            Choice::AsItIs | Choice::NoUse => {}
+            _ => found.advised.extend(choice::advised(&file.database, (files, judged), |_| true)),
         }
     }
-    for database in &found.of_groups {
-        found.advised.extend(choice::advised(database, (files, judged), |_| true));
-    }
+    let unlaid: Vec<Enlarged> =
+        found.unlaid().filter_map(|database| choice::advised(database, (files, judged), |_| true)).collect();
+    found.advised.extend(unlaid);
     let given = Given { files, limits, storage, judged };
     room::leave_out(&mut found, given);
     room::fit_together(&mut found, given);
@@ -86,6 +89,8 @@ pub(super) fn search(
     let gains = |(need, layout): (&Need, &Layout)| choice::gains(need, layout, (files, judged), storage);
     found.gains = found.pairs().flat_map(gains).collect();
     found.statements = steps.text(free_gb, storage.raise_gb());
+    found.raised_gb = steps.raised_gb(free_gb, storage.raise_gb());
+    found.grown = steps.enlarged(files, free_gb, storage.raise_gb());
     Ok(found)
 }
 
@@ -130,8 +135,8 @@ pub(super) fn unasked(
     judged.advice.iter().any(has_none).then(|| search((files, limits), storage, judged, rules).ok())?
 }
 
-/// Advice that layouts have another answer for is an alternative.
-pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &Found) {
+/// Advice that layouts have another answer for is an alternative. That files can be smaller which layouts change is none.
+pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found: &Found) {
     let has_layout = |at: usize| found.pairs().any(|(need, _)| need.database.eq_ignore_ascii_case(&files[at].database));
     let ways = || found.enlarged.iter().chain(&found.advised);
     let is_enlarged = |at: usize| ways().flat_map(|one| &one.files).any(|(grown, _)| *grown == at);
@@ -161,4 +166,9 @@ pub(super) fn answered(advised: &mut [Advice], files: &[DatabaseFile], found: &F
             _ => false,
         };
     }
+    let is_changed = |at: usize| has_layout(at) || is_enlarged(at) || found.without_room.contains(&at);
+    let is_kept =
+        |one: &Advice| !matches!(one.finding, Finding::Shrink { .. }) || !one.files.iter().any(|at| is_changed(*at));
+    // Further files, which ways name by their places, come before what can be smaller.
+    advised.retain(is_kept);
 }

@@ -94,8 +94,9 @@ pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
     let Given { files, limits, storage, judged } = given;
     let wanted = given.wanted(&found.enlarged);
     let fit = space::fit(files, limits, storage, &wanted);
-    // What a layout changes gives back what that says.
-    let is_changed = |at: &usize| found.needs.iter().any(|need| given.is_of(*at, need));
+    // What a layout changes gives back what that says, and what is to grow nothing.
+    let is_enlarged = |at: &usize| found.enlarged.iter().flat_map(|one| &one.files).any(|(grown, _)| grown == at);
+    let is_changed = |at: &usize| is_enlarged(at) || found.needs.iter().any(|need| given.is_of(*at, need));
     let kept = judged.advice.iter().filter(|one| !one.files.iter().any(is_changed));
     found.back_gb = judgement::back_gb(kept, files);
     found.room_after = fit.after(&wanted, found.back_gb);
