@@ -365,6 +365,36 @@ fn a_page_that_is_not_read_ends_with_a_signal() {
     assert_eq!(obeyed(child, "disk").code(), Some(130));
 }
 
+/// The level that is asked back is in effect or not: nobody waits two minutes for a command that says nothing.
+#[test]
+fn a_level_check_that_hangs_is_not_waited_for_after_a_signal() {
+    let scene = Scene::new();
+    let (level, asked) = (scene.path("level"), scene.path("asked"));
+    fs::write(&level, "small\n").unwrap();
+    let [level, asked_for] = [&level, &asked].map(|path| path.display().to_string());
+    let command = format!("touch {asked_for}; echo $PLIMSOLL_LEVEL > {level}");
+    let check = format!("test ! -e {asked_for} || sleep 1000; cat {level}");
+    let target = scene.sqlite();
+    let words = [
+        "run",
+        "level-change",
+        "--target",
+        &target,
+        "--repetitions",
+        "1",
+        "--set",
+        "level=big",
+        "--set",
+        "volume=1MiB",
+    ];
+    let commands = ["--level-command", &command, "--level-check", &check, "--allow-level-change"];
+    let child =
+        scene.command(&[&words[..], &commands].concat()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| asked.exists());
+    assert_eq!(obeyed(child, "level-change").code(), Some(130));
+    assert_eq!(fs::read_to_string(&level).unwrap(), "small\n", "it was asked back");
+}
+
 #[test]
 fn a_doctor_says_what_it_leaves() {
     doctored(&Server::postgres());

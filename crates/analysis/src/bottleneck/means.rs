@@ -34,6 +34,8 @@ pub struct Means<'a> {
     counted: Vec<usize>,
     /// A column that is left out.
     hidden: Option<&'static str>,
+    /// Of CPU time that the machine's host took, and that hit whoever ran, the part that hit those who are not left out.
+    own: f64,
     /// Part of the time in which everything stood still.
     pub still: f64,
     /// Part of the time that counts in which everything moved: columns are averages over all of it.
@@ -46,7 +48,7 @@ impl<'a> Means<'a> {
         let (from, to) = stretch.between;
         let inside = |(start, end): (f64, f64)| end.min(to) - start.max(from) > (end - start) / 2.0;
         let all = stretch.samples.intervals().enumerate().filter(|(_, interval)| inside(*interval));
-        Self { stretch, counted: all.map(|(at, _)| at).collect(), hidden: None, still: 0.0, moving: 1.0 }
+        Self { stretch, counted: all.map(|(at, _)| at).collect(), hidden: None, own: 1.0, still: 0.0, moving: 1.0 }
     }
 
     /// Averages over the time of a stretch in which something moved. `is_still` says of a part of the time in which nobody was answered
@@ -165,13 +167,16 @@ impl<'a> Means<'a> {
     /// The same as if a column were not known.
     #[must_use]
     pub fn without(&self, metric: &'static str) -> Self {
-        Self { hidden: Some(metric), counted: self.counted.clone(), ..*self }
+        let others = self.column(metric).unwrap_or(0.0);
+        let ours = self.sum(&["server_cpu", "client_cpu", "kernel_cpu"]).unwrap_or(0.0);
+        let own = if others > 0.0 { ours / (ours + others) } else { 1.0 };
+        Self { hidden: Some(metric), own, counted: self.counted.clone(), ..*self }
     }
 
     /// The same with all columns.
     #[must_use]
     pub fn whole(&self) -> Self {
-        Self { hidden: None, counted: self.counted.clone(), ..*self }
+        Self { hidden: None, own: 1.0, counted: self.counted.clone(), ..*self }
     }
 
     /// How many intervals count.
@@ -192,7 +197,8 @@ impl<'a> Means<'a> {
                 known += seconds;
             }
         }
-        (known > 0.0 && known >= total / 2.0).then(|| sum / known)
+        let own = if metric == "stolen_cpu" { self.own } else { 1.0 };
+        (known > 0.0 && known >= total / 2.0).then(|| sum / known * own)
     }
 
     /// The mean time of an operation: each interval counts as often as operations were made in it, where that is known.

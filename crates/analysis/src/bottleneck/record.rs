@@ -60,8 +60,15 @@ fn said(judged: &Judged) -> Said {
 /// What is said of judgements: of those without a verdict first why, then what would settle it, and then what is known all the same.
 fn sentences(judged: &[&Judged]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let reasons = judged.iter().filter_map(|one| one.abstained.as_ref());
-    all.extend(reasons.map(|reason| format!("not enough evidence: {reason}")));
+    // Of repetitions that differ in their numbers alone the first one speaks for all.
+    let shape = |text: &str| text.replace(|sign: char| sign.is_ascii_digit() || sign == '.', "");
+    let mut shapes = Vec::new();
+    for reason in judged.iter().filter_map(|one| one.abstained.as_ref()) {
+        if !shapes.contains(&shape(reason)) {
+            shapes.push(shape(reason));
+            all.push(format!("not enough evidence: {reason}"));
+        }
+    }
     let remedies = judged.iter().filter_map(|one| one.remedy);
     all.extend(remedies.map(|remedy| format!("what would settle it: {remedy}")));
     all.extend(judged.first().into_iter().flat_map(|one| one.evidence.iter().cloned()));
@@ -139,8 +146,8 @@ fn disagreed(parts: &[&Part]) -> Vec<String> {
     ]
 }
 
-/// The limits that more than half of them name, first what most of them name first; none if more than half say that nothing bound. `None` if
-/// they don't agree.
+/// The limits that more than half of them name, and beside these what half of them name first; first what most of them name first. None if more
+/// than half say that nothing bound. `None` if they don't agree.
 fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
     let said: Vec<Vec<&'static str>> = parts.iter().filter_map(|part| part.limits()).collect();
     let is_most = |count: usize| 2 * count > parts.len();
@@ -151,6 +158,13 @@ fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
         }
     }
     let firsts = |name: &&str| said.iter().filter(|limits| limits.first() == Some(name)).count();
+    if !names.is_empty() {
+        for name in said.iter().filter_map(|limits| limits.first()) {
+            if !names.contains(name) && 2 * firsts(name) >= parts.len() {
+                names.push(name);
+            }
+        }
+    }
     names.sort_by_key(|name| std::cmp::Reverse(firsts(name)));
     let nothing = said.iter().filter(|limits| limits.is_empty()).count();
     (!names.is_empty() || is_most(nothing)).then_some(names)

@@ -80,7 +80,9 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     }
     // What is not named comes behind what is.
     sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
-    if judged.in_locks {
+    // What sessions of others wait for meanwhile is not ours to see.
+    let is_of_others = model.blocked().is_some_and(|(blocked, waiting)| blocked >= waiting - LEAST_WAITING);
+    if judged.in_locks && !is_of_others {
         sentences.push(holders(model));
     }
     sentences.extend(bound.first().and_then(behind));
@@ -157,7 +159,8 @@ pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
     used.dedup_by_key(|one| one.rule.limit);
     let told = |one: &&Found| Some(stood(model, one, one.used.as_ref()?));
     let used = used.iter().take(MOST_NAMES).filter_map(told);
-    waits.into_iter().chain(by_name(model)).chain(used).chain(beside(model)).collect()
+    let gathers = found.iter().find_map(|one| gathered(model, one));
+    waits.into_iter().chain(by_name(model)).chain(gathers).chain(used).chain(beside(model)).collect()
 }
 
 fn part_of(one: &Found) -> f64 {
@@ -299,11 +302,18 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     };
     match &used.ceiling {
         Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => {
-            let users = match (neighbours::are_measured(model.means, model.ceilings), works_elsewhere(model)) {
-                (false, _) => "of the whole machine",
-                (true, true) => "of the server and the client together, other programs left out,",
-                (true, false) => "of this process, other programs left out,",
-            };
+            // The kernel also writes what other programs left in its cache: nobody says for whom its threads work.
+            let has_kernel = model.means.column("kernel_cpu").is_some_and(|cores| cores >= LEAST_CORES);
+            let users =
+                match (neighbours::are_measured(model.means, model.ceilings), works_elsewhere(model), has_kernel) {
+                    (false, ..) => "of the whole machine",
+                    (true, true, false) => "of the server and the client together, other programs left out,",
+                    (true, true, true) => {
+                        "of the server, the client and the kernel's own threads together, other programs left out,"
+                    }
+                    (true, false, false) => "of this process, other programs left out,",
+                    (true, false, true) => "of this process and the kernel's own threads, other programs left out,",
+                };
             format!(
                 "{words} {users} stood at {percent} % {when}: {value} of {} {}{}",
                 number(ceiling.value),

@@ -141,9 +141,13 @@ pub fn in_shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// What to do first, if there is something, and then the command that removes what stays.
+/// What to do first, if there is something, and then the command that removes what stays, unless that is said with another target.
 fn after(hint: Option<&str>, target: &str) -> String {
-    hint.map_or_else(|| remedy(target), |hint| format!("{hint}; then {}", remedy(target)))
+    match hint {
+        None => remedy(target),
+        Some(hint) if hint.contains("plimsoll clean") => hint.to_owned(),
+        Some(hint) => format!("{hint}; then {}", remedy(target)),
+    }
 }
 
 fn remedy(target: &str) -> String {

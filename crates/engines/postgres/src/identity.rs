@@ -3,6 +3,7 @@
 use plimsoll_engine::{Error, ErrorKind, Result};
 
 use super::connection::Connection;
+use super::removal::ALONE;
 use super::statements::sql;
 
 const CLUSTER: &str = "number of the cluster";
@@ -41,7 +42,7 @@ impl Identity {
             return Ok(());
         }
         let message = "a standby was promoted meanwhile, and what was made before is still at the server that was the primary then";
-        Err(Error::new(ErrorKind::Lost, message).hint("once that server works again, name it alone in the URL"))
+        Err(Error::new(ErrorKind::Lost, message).hint(ALONE))
     }
 }
 

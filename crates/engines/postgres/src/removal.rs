@@ -19,9 +19,9 @@ const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// Also if it may still be at a server where sessions have been.
 pub(super) fn remove(connector: &Arc<Connector>, workspace: &Workspace) -> Result<bool> {
     let removed = remove_at(connector, workspace).map_err(|error| match connector.places() {
-        Some(places) if is_unreached(&error) => {
-            error.hint(format!("sessions were at {places}: name each of these alone in the URL once it works"))
-        }
+        Some(places) if is_unreached(&error) => error.hint(format!(
+            "sessions were at {places}: run plimsoll clean for each of these, with a URL that names it alone"
+        )),
         _ => error,
     })?;
     let left = connector.left();
@@ -47,9 +47,12 @@ fn remove_left(host: &Arc<Connector>, workspace: &Workspace) -> Result<()> {
             "sessions were at {} before, and what was made there is still there: {}",
             host.errors.address, error.message
         );
-        Error::new(error.kind, message).hint("once that server works again, name it alone in the URL")
+        Error::new(error.kind, message).hint(ALONE)
     })
 }
+
+/// How what stays at one of several hosts is removed.
+pub(super) const ALONE: &str = "once that server works again, run plimsoll clean with a URL that names it alone";
 
 const fn is_unreached(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost)

@@ -157,7 +157,11 @@ const LIMITS: [(&str, &str, &str); 12] = [
     ("memory", "memory", "The working set does not fit into the cache, so that pages were read again and again."),
     ("locks", "locks", "Sessions waited for locks that others held."),
     ("workers", "thread pool", "Requests waited until the server had a thread for them."),
-    ("network", "network", "Transfers between the client and the server took the time."),
+    (
+        "network",
+        "network or proxy",
+        "Requests were under way between client and server: on the network, in a proxy or a pool, or where the server takes and answers them.",
+    ),
     ("device", "device stalls", "For a part of the time the device answered nobody, although it was below its limits."),
     ("client", "client", "The target waited for the client, so the figures are lower bounds of what it can do."),
     (NO_LIMIT, "no limit seen", ""),

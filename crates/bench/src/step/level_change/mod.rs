@@ -129,12 +129,14 @@ impl Measure for LevelChange {
 impl LevelChange {
     fn by_commands(&self, words: &LevelWords, timeout: Duration, time: Time<'_>) -> Box<dyn Levels> {
         let (interrupt, going_back) = (time.interrupt.clone(), Arc::clone(&self.going_back));
+        let of_hurry = interrupt.clone();
         Box::new(LevelCommands {
             command: words.command.clone(),
             check: words.check.clone(),
             patience: timeout,
             clock: Arc::clone(time.clock),
             interrupted: Box::new(move || if going_back.load(Ordering::SeqCst) { Ok(()) } else { interrupt.check() }),
+            is_hurried: Box::new(move || of_hurry.signal().is_some()),
         })
     }
 }
