@@ -24,6 +24,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
     of_sessions(model)
         .or_else(|| doubt(full_redo_log(model, bound), LARGER_LOG))
         .or_else(|| doubt(delayed(model, bound.first()), NO_DELAY))
+        .or_else(|| doubt(stood_still(model, bound), MOVES))
         .or_else(|| doubt(stalled(model, bound), TIMES))
         .or_else(|| {
             doubt(
@@ -58,6 +59,7 @@ const LARGER_LOG: &str =
     "run it again with a larger redo log (innodb_redo_log_capacity; innodb_log_file_size on MariaDB)";
 const ONE_SESSION: &str = "one session (--set sessions=1) shows what a request needs by itself";
 const FEWER_SESSIONS: &str = "fewer sessions (--set sessions=N) show whether they hinder each other";
+const MOVES: &str = "run it again while nothing stops or freezes the server, this program or what is between them";
 const TIMES: &str = "let the engine take the times of its I/Os: track_io_timing and track_wal_io_timing (PostgreSQL), performance_schema \
                      (MySQL, MariaDB)";
 
@@ -264,6 +266,26 @@ fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
         format!("other processes used {percent:.0} % of the machine's CPU; whether they slowed the server is unknown")
     })
 }
+
+/// Nobody was answered for a good part of the time, in silences far longer than an answer takes, and neither the server nor our client was seen to
+/// work: one of them, or what is between, stood still as a whole. Whoever stops our client stops its looks as well.
+fn stood_still(model: &Model<'_>, bound: &[Found]) -> Option<String> {
+    let is_between = bound.iter().any(|one| one.rule.limit == BETWEEN);
+    let whole = Means::plain(model.means.stretch());
+    let silent = whole.silent_percent().filter(|percent| is_between && *percent >= STOOD_STILL_PERCENT)?;
+    let (length, answer) = (whole.usual_stall()?, model.load.busy? / model.rate);
+    (length >= LONG_SILENCE * answer).then(|| {
+        format!(
+            "in {silent:.0} % of the time nobody was answered, for {length:.2} s at a time as a rule, and what stood still is not seen: the server, \
+             this program, or what is between them"
+        )
+    })
+}
+
+/// Part of the time, in percent, from which on silences hide what binds between client and server.
+const STOOD_STILL_PERCENT: f64 = 20.0;
+/// So many times as long as an answer takes a silence is none that comes of few requests.
+const LONG_SILENCE: f64 = 3.0;
 
 /// Everything that had something to do on the machine waited for storage. No storage limit is known to have bound, and
 /// no other limit would gain more than storage that is a fifth faster. CPUs that are idle meanwhile are no such limit.

@@ -665,6 +665,32 @@ fn what_is_neither_at_the_server_nor_at_the_client_is_between_them() {
     assert_eq!(of(&[("on_cpu", 0.2), ("waiting_for_others", 7.4)]).limits(), Some(vec![]));
 }
 
+/// A server, or our own client, that is frozen now and then looks like a slow network, but for the silences.
+#[test]
+fn what_stands_still_as_a_whole_is_no_network() {
+    let columns = [
+        ("server_cpu", 0.2),
+        ("client_cpu", 0.1),
+        ("server_cpu_queue", 0.01),
+        ("client_cpu_queue", 0.0),
+        ("on_cpu", 0.2),
+        ("waiting_for_log_write", 0.5),
+    ];
+    let samples = samples(&columns);
+    let of = |lasts: f64, every: f64| {
+        let count = (10.0 / every) as usize;
+        let stalls: Vec<Stall> = (0..count)
+            .map(|place| Stall { started_seconds: every * place as f64, seconds: lasts, ..Stall::default() })
+            .collect();
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &stalls };
+        let load = Load { busy: Some(7.9), client: Some(0.02), ..closed(8.0) };
+        judge(&stretch, &ceilings(&[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)]), &load)
+    };
+    let frozen = of(0.25, 0.5).abstained.unwrap();
+    assert!(frozen.starts_with("in 50 % of the time nobody was answered, for 0.25 s at a time"), "{frozen}");
+    assert_eq!(of(0.25, 5.0).limits(), Some(vec!["network"]), "seldom");
+}
+
 /// Samples of what was seen at ten moments.
 fn at_moments(seconds: &[f64; 10], columns: &[(&str, &[f64])]) -> Samples {
     let mut samples = samples(&[]);
