@@ -231,7 +231,8 @@ fn damaged_files_of_fio_are_refused_with_the_reason() {
         (changed("\"50.000000\": ", "\"half\": "), "'half' of clat_ns is no percentile"),
         (FIO.replace("\"randread\"", "\"randwrite\""), "rw=randwrite, and 28995 of its 28995 I/Os were reads"),
         (FIO.replace("\"total_ios\": 28995", "\"total_ios\": 0"), "28995 of 0 I/Os"),
-        (changed("\"N\": 28995", "\"N\": 28996"), "read: lat_ns has 28996 of 28995 I/Os"),
+        (changed("\"N\": 28995", "\"N\": 38995"), "read: lat_ns has 38995 of 28995 I/Os"),
+        (changed("\"iodepth\": \"8\"", "\"bssplit\": \"4k/50:64k/50\""), "with bssplit its I/Os are of several sizes"),
         (changed("\"mean\": 270213.224452", "\"mean\": 290213.2"), "the mean of clat_ns is more than that of lat_ns"),
         (
             changed("\"total_ios\": 28995", "\"total_ios\": 57990"),
@@ -332,6 +333,9 @@ fn syncs_that_fio_counts_as_short_reads_are_no_contradiction() {
     let synced = FIO.replacen("\"total_ios\": 28995", "\"short_ios\": 30000, \"total_ios\": 28995", 1);
     assert_ne!(synced, FIO);
     assert_eq!(read(&synced).unwrap().1[0].iops, read(FIO).unwrap().1[0].iops);
+    // What was under way at the end of the ramp is timed, and none of all.
+    let ramped = FIO.replacen("\"N\": 28995", "\"N\": 29026", 1);
+    assert!(ramped != FIO && read(&ramped).is_ok());
 }
 
 /// Three jobs: two that began together, and one behind them.

@@ -162,7 +162,7 @@ pub fn headline(record: &RunRecord) -> Option<String> {
 /// What 'at least' means at cells that have it.
 pub fn bounds(record: &RunRecord) -> Option<String> {
     let is_bound = rows(record).iter().any(|row| row.iops.bound.is_some());
-    let said = "'At least': this machine's CPU held the client back there, and the disk may do more than that.";
+    let said = "Where 'at least' stands in the table, this machine's CPU held the client back, and the disk may do more than that.";
     is_bound.then(|| said.to_owned())
 }
 
@@ -315,7 +315,7 @@ pub(super) mod tests {
         limited.repetitions[0].points[1] = asked;
         let bounds: Vec<_> = super::rows(&limited).into_iter().map(|row| row.iops.bound).collect();
         assert_eq!(bounds, [Some(Bound::AtLeast), None]);
-        assert!(super::bounds(&limited).is_some_and(|said| said.starts_with("'At least': this machine's CPU")));
+        assert!(super::bounds(&limited).is_some_and(|said| said.starts_with("Where 'at least' stands in the table")));
         assert_eq!(super::bounds(&record), None);
         assert_eq!((rows[0].ms(Metric::LatencyUsP99), rows[0].ms(Metric::LatencyUsMean)), (Some(1.9), None));
         let mut some = record.clone();
