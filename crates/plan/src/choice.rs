@@ -192,9 +192,12 @@ impl Case<'_> {
         // What is advised with further files holds with these alone.
         let advised_gb = |at: usize| judged.size_gb(at).filter(|_| takes_further || !self.has_further(at));
         let is_served = |at: usize| has_room(at) || (takes_further && self.has_further(at));
-        let size_gb = |at: usize| match is_served(at) {
-            true => advised_gb(at),
-            false => Some(enough_gb(&files[at], storage, rules)?.max(advised_gb(at).unwrap_or(0.0))),
+        let size_gb = |at: usize| {
+            if is_served(at) {
+                advised_gb(at)
+            } else {
+                Some(enough_gb(&files[at], storage, rules)?.max(advised_gb(at).unwrap_or(0.0)))
+            }
         };
         let grows = self.tight.iter().filter(|at| !is_served(**at) || advised_gb(**at).is_some());
         let grown = grows.map(|at| Some((*at, size_gb(*at)?))).collect::<Option<Vec<_>>>()?;

@@ -43,15 +43,8 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             )
         }
         Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
-        Finding::Short { files_gb, blobs_gb, larger, added, back_gb, now_and_largest_gb, after, elsewhere } => {
-            let counts = ([*larger, *added], *back_gb, *now_and_largest_gb);
-            short([&named(), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
-        }
-        Finding::LogFirst => {
-            let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
-            let databases = listed(&databases, MOST_NAMED);
-            format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
-        }
+        Finding::Short { .. } => no_space(one, files),
+        Finding::LogFirst => log_first(one, files),
         Finding::Grow { .. } => grow(one, all, files, limits),
         Finding::Add { used_percent, of, shrunk, larger, brings, .. } => {
             let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gb(*size_gb)));
@@ -124,6 +117,25 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
         }
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
     }
+}
+
+/// That logs come before the data files of their databases.
+fn log_first(one: &Advice, files: &[DatabaseFile]) -> String {
+    let databases: Vec<&str> = one.files.iter().map(|at| files[*at].database.as_str()).collect();
+    let databases = listed(&databases, MOST_NAMED);
+    format!("In {databases} enlarge the log before the data files: where much is written, commits wait for it.")
+}
+
+/// That there is not so much space to be had.
+fn no_space(one: &Advice, files: &[DatabaseFile]) -> String {
+    let Finding::Short { files_gb, blobs_gb, larger, added, back_gb, now_and_largest_gb, after, elsewhere } =
+        &one.finding
+    else {
+        return String::new();
+    };
+    let names = |places: &[usize]| listed(&places.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
+    let counts = ([*larger, *added], *back_gb, *now_and_largest_gb);
+    short([&names(&one.files), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
 }
 
 /// Half of what one write of a log may have, in KB: smaller ones leave room for more commits each.

@@ -200,19 +200,23 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     if !found.needs.is_empty() {
         all.push(sentence(found));
     }
-    all.extend(found.raised_gb.map(|gb| {
-        let back = if found.back_gb >= gb {
-            format!(", or give back {} that bring nothing", quantity(found.back_gb, "GB"))
-        } else {
-            String::new()
-        };
-        format!(
-            "The statements below take more than is free: raise the space of the instance by {} or more first{back}.",
-            quantity(gb, "GB")
-        )
-    }));
+    all.extend(raise(found));
     all.extend(found.gains.iter().take(MOST_NAMED).map(|one| gain(one, files)));
     all
+}
+
+/// That the statements take more space than is free.
+fn raise(found: &Found) -> Option<String> {
+    let gb = found.raised_gb?;
+    let back = if found.back_gb >= gb {
+        format!(", or give back {} that bring nothing", quantity(found.back_gb, "GB"))
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "The statements below take more than is free: raise the space of the instance by {} or more first{back}.",
+        quantity(gb, "GB")
+    ))
 }
 
 /// That databases without a layout go on as is advised, where that is something.
