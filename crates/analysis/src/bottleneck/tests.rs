@@ -679,9 +679,8 @@ fn what_stands_still_as_a_whole_is_no_network() {
     let samples = samples(&columns);
     let of = |lasts: f64, every: f64| {
         let count = (10.0 / every) as usize;
-        let stalls: Vec<Stall> = (0..count)
-            .map(|place| Stall { started_seconds: every * place as f64, seconds: lasts, ..Stall::default() })
-            .collect();
+        let stalls: Vec<Stall> =
+            (0..count).map(|place| Stall { started_seconds: every * place as f64, seconds: lasts }).collect();
         let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &stalls };
         let load = Load { busy: Some(7.9), client: Some(0.02), ..closed(8.0) };
         judge(&stretch, &ceilings(&[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)]), &load)

@@ -56,7 +56,7 @@ impl Host {
     /// How it is called: `host:port`, or the folder of a socket.
     pub(super) fn shown(&self) -> String {
         let name = self.address.filter(|_| self.name.is_empty()).map(|address| address.to_string());
-        url::address(name.as_deref().unwrap_or(&self.name), &self.port.to_string())
+        url::address(name.as_deref().unwrap_or(&self.name), self.port)
     }
 
     /// Its addresses; a name may have several.
