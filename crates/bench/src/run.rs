@@ -93,7 +93,9 @@ pub fn execute<'a>(
         None => Ok(()),
     };
     drop(pulse);
-    if let Some(error) = removed.err().filter(|error| has_begun || error.kind != ErrorKind::Permission) {
+    // Who may make nothing has nothing to remove.
+    let made_nothing = !has_begun && outcome.as_ref().is_err_and(|error| error.kind == ErrorKind::Permission);
+    if let Some(error) = removed.err().filter(|error| !made_nothing || error.kind != ErrorKind::Permission) {
         let later = if error.kind == ErrorKind::Safety { "" } else { "; 'plimsoll clean' does it later" };
         record.warnings.push(format!("what the run made at the target could not be removed{later} ({error})"));
         let left = left_behind(&error, &record, plan);

@@ -7,6 +7,7 @@ use plimsoll_engine::server::place::{self, CONTROL};
 use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind};
 
 use super::connect::Connector;
+use super::identity::ALONE;
 use super::statements::filled;
 use super::{copies, workspace};
 
@@ -50,9 +51,6 @@ fn remove_left(host: &Arc<Connector>, workspace: &Workspace) -> Result<()> {
         Error::new(error.kind, message).hint(ALONE)
     })
 }
-
-/// How what stays at one of several hosts is removed.
-pub(super) const ALONE: &str = "once that server works again, run plimsoll clean with a URL that names it alone";
 
 const fn is_unreached(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost)

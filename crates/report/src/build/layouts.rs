@@ -226,8 +226,8 @@ fn until_then(databases: &[String], found: &Found) -> &'static str {
 }
 
 /// Files that are to grow, and their sizes then.
-fn grown(ways: &[&Enlarged], files: &[DatabaseFile]) -> String {
-    let all = ways.iter().flat_map(|one| &one.files);
+fn grown(enlarged: &[&Enlarged], files: &[DatabaseFile]) -> String {
+    let all = enlarged.iter().flat_map(|one| &one.files);
     let all = all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB")));
     listed(&all.collect::<Vec<_>>(), 2 * MOST_NAMED)
 }

@@ -138,17 +138,17 @@ pub(super) fn unasked(
 /// Advice that layouts have another answer for is an alternative. That files can be smaller which layouts change is none.
 pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found: &Found) {
     let has_layout = |at: usize| found.pairs().any(|(need, _)| need.database.eq_ignore_ascii_case(&files[at].database));
-    let ways = || found.enlarged.iter().chain(&found.advised);
-    let is_enlarged = |at: usize| ways().flat_map(|one| &one.files).any(|(grown, _)| *grown == at);
+    let without_layout = || found.enlarged.iter().chain(&found.advised);
+    let is_enlarged = |at: usize| without_layout().flat_map(|one| &one.files).any(|(grown, _)| *grown == at);
     let is_other = |at: usize, size_gb: f64| {
-        let mut grown = ways().flat_map(|one| &one.files);
+        let mut grown = without_layout().flat_map(|one| &one.files);
         has_layout(at) || grown.any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() > 0.5)
     };
     // What others took the room of.
     let is_out = |at: usize| found.without_room.contains(&at) && !is_enlarged(at);
     let has_statements = !found.statements.is_empty();
     for (place, one) in advised.iter_mut().enumerate() {
-        let is_done = ways().any(|one| one.further.contains(&place));
+        let is_done = without_layout().any(|one| one.further.contains(&place));
         let Some(at) = one.files.first() else {
             one.is_alternative |= matches!(one.finding, Finding::Short { .. }) && has_statements;
             continue;
@@ -169,6 +169,6 @@ pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found:
     let is_changed = |at: usize| has_layout(at) || is_enlarged(at) || found.without_room.contains(&at);
     let is_kept =
         |one: &Advice| !matches!(one.finding, Finding::Shrink { .. }) || !one.files.iter().any(|at| is_changed(*at));
-    // Further files, which ways name by their places, come before what can be smaller.
+    // Further files, which are named by their places, come before what can be smaller.
     advised.retain(is_kept);
 }

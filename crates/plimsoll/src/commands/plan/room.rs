@@ -61,16 +61,16 @@ impl Given<'_> {
     }
 
     /// What ways are made of, first what uses most of its limits.
-    fn wanted<'e>(&self, ways: impl IntoIterator<Item = &'e Enlarged>) -> Vec<Bundle> {
-        let mut all: Vec<Bundle> = ways.into_iter().flat_map(|one| self.bundles(one)).collect();
+    fn wanted<'e>(&self, enlarged: impl IntoIterator<Item = &'e Enlarged>) -> Vec<Bundle> {
+        let mut all: Vec<Bundle> = enlarged.into_iter().flat_map(|one| self.bundles(one)).collect();
         let most = |one: &Bundle| one.files.iter().map(|at| self.percent(*at)).fold(0.0, f64::max);
         all.sort_by(|a, b| most(b).total_cmp(&most(a)));
         all
     }
 
     /// Takes out of ways what is for one of these files.
-    fn take_out(&self, ways: &mut Vec<Enlarged>, out: &[usize]) {
-        for way in ways.iter_mut() {
+    fn take_out(&self, enlarged: &mut Vec<Enlarged>, out: &[usize]) {
+        for way in enlarged.iter_mut() {
             let gb = |files: &[(usize, f64)]| files.iter().map(|(at, gb)| gb - self.files[*at].size_gb).sum::<f64>();
             let before_gb = gb(&way.files);
             way.files.retain(|(at, _)| !out.contains(at));
@@ -85,7 +85,7 @@ impl Given<'_> {
                 .sum::<f64>();
             way.further.retain(|place| !is_out(place));
         }
-        ways.retain(|one| !one.files.is_empty() || !one.further.is_empty());
+        enlarged.retain(|one| !one.files.is_empty() || !one.further.is_empty());
     }
 }
 
@@ -183,9 +183,9 @@ pub(super) fn fit_together(found: &mut Found, given: Given<'_>) {
             files[at].kind != FileKind::Container && kept.iter().any(|need| given.is_of(at, &found.needs[*need]))
         };
         let others = plain.iter().enumerate().filter(|(at, _)| !kept.contains(at)).filter_map(|(_, way)| way.as_ref());
-        let ways: Vec<&Enlarged> = found.enlarged.iter().chain(&found.advised).chain(others).collect();
-        let wanted = given.wanted(ways.iter().copied());
-        let grown = |at: usize| ways.iter().flat_map(|one| &one.files).find(|(grown, _)| *grown == at);
+        let enlarged: Vec<&Enlarged> = found.enlarged.iter().chain(&found.advised).chain(others).collect();
+        let wanted = given.wanted(enlarged.iter().copied());
+        let grown = |at: usize| enlarged.iter().flat_map(|one| &one.files).find(|(grown, _)| *grown == at);
         let blob_gb = |size_gb: f64| storage.blob_gb(size_gb).unwrap_or(0.0);
         let (mut apart_gb, mut apart_blobs_gb, mut apart_files) = (0.0, 0.0, 0);
         for (at, file) in files.iter().enumerate().filter(|(at, _)| !has_layout(*at)) {
