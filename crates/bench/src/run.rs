@@ -20,7 +20,7 @@ use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
-use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own};
+use self::place::{ANSWER_PATIENCE, give_back, guard_space, is_gone, remove_leftovers, remove_own, stays};
 use self::record::{failure, left_behind, left_here, may_stay, new_record, not_kept, stayed};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
@@ -93,9 +93,7 @@ pub fn execute<'a>(
         None => Ok(()),
     };
     drop(pulse);
-    // Who may make nothing has nothing to remove.
-    let made_nothing = !has_begun && outcome.as_ref().is_err_and(|error| error.kind == ErrorKind::Permission);
-    if let Some(error) = removed.err().filter(|error| !made_nothing || error.kind != ErrorKind::Permission) {
+    if let Some(error) = stays(removed, has_begun, &outcome) {
         let later = if error.kind == ErrorKind::Safety { "" } else { "; 'plimsoll clean' does it later" };
         record.warnings.push(format!("what the run made at the target could not be removed{later} ({error})"));
         let left = left_behind(&error, &record, plan);

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::fs::File;
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,6 +82,12 @@ pub trait Database: Workspaces + Sessions + Telemetry + Moves {
         None
     }
 
+    /// The servers at the other hosts that its URL names, each opened when it is asked for: what was made there while it answered is
+    /// still there.
+    fn elsewhere(&self) -> Box<dyn Iterator<Item = Elsewhere> + '_> {
+        Box::new(iter::empty())
+    }
+
     /// What this work should show, where the limits are known; computed from them and from the rows, never measured.
     ///
     /// # Errors
@@ -90,6 +97,9 @@ pub trait Database: Workspaces + Sessions + Telemetry + Moves {
         Ok(None)
     }
 }
+
+/// An address, and the server there.
+pub type Elsewhere = (String, Result<Box<dyn Database>>);
 
 /// What moves whole databases and the target itself.
 pub trait Moves {

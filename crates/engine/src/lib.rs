@@ -31,7 +31,7 @@ pub mod work;
 pub mod workspace;
 
 pub use capability::{Capability, Need};
-pub use database::{Database, Engine, Moves, Restored, Transfer};
+pub use database::{Database, Elsewhere, Engine, Moves, Restored, Transfer};
 pub use description::{Description, WeakIsolation, cpus_of_machine};
 pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};
 pub use error::{Error, ErrorKind, Result};

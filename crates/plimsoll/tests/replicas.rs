@@ -4,7 +4,11 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Said, Scene, said, wait_until};
+use plimsoll_clock::RealClock;
+use plimsoll_engine::{ClaimMode, Credentials, Engine as _, Target, Workspace};
 use plimsoll_testbed::{MariaDb, Postgres};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -123,4 +127,38 @@ fn what_came_by_replication_is_removed_where_it_was_made() {
     assert_eq!(scene.say(&["clean", "--data", &here]).code, 0);
     arrives([&first, &second], 3);
     assert_eq!([ours(&first), ours(&second)], ["", ""]);
+}
+
+/// Several hosts of a URL stand for each other, and each may have been the one where runs worked.
+#[test]
+fn each_host_of_the_url_is_cleaned_and_one_that_is_away_is_named() {
+    let scene = Scene::new();
+    let servers = [(); 2].map(|()| Postgres::builder().shared_buffers_mb(16).start().unwrap());
+    let left = |server: &Postgres| {
+        let target = Target::parse(&server.socket_url("postgres")).unwrap();
+        let clock = Arc::new(RealClock::new());
+        let database = plimsoll_postgres::Postgres.open(&target, &Credentials::default(), clock).unwrap();
+        drop(database.claim(&Workspace::run("several").unwrap(), ClaimMode::Exclusive).unwrap());
+    };
+    let count =
+        |server: &Postgres| server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap();
+    servers.iter().for_each(left);
+    let [hosts, ports] = [
+        servers.each_ref().map(|s| s.directory().display().to_string()),
+        servers.each_ref().map(|s| s.port().to_string()),
+    ];
+    let url = format!("postgres://plimsoll@/postgres?host={}&port={}", hosts.join(","), ports.join(","));
+    let [first, second] = &servers;
+    second.stop_immediate().unwrap();
+    scene.say(&["clean", &url]).failed(4, &[&hosts[1], "once it works again"]);
+    assert_eq!(count(first).trim(), "0");
+    second.restart().unwrap();
+    first.stop_immediate().unwrap();
+    scene.say(&["clean", &url]).failed(4, &[&hosts[0]]);
+    assert_eq!(count(second).trim(), "0");
+    first.restart().unwrap();
+    servers.iter().for_each(left);
+    let said = scene.say(&["clean", &url]);
+    assert!(said.code == 0 && said.out.matches("removed").count() == 2, "{said:#?}");
+    assert_eq!(servers.each_ref().map(|server| count(server).trim().to_owned()), ["0", "0"]);
 }

@@ -103,8 +103,13 @@ fn what_a_user_may_not_do_is_named_with_the_right_for_it() {
     // With a workspace, what may not be seen is left out and stops nothing else.
     server.psql_in("quokkabase", MAY_CREATE).unwrap();
     let (code, record) = tested(&scene, &server, &["--allow-workspace"]);
-    let rights =
-        ["folder of the cluster", "sees the position of the log", "position of the log", "counters of a workspace"];
+    let rights = [
+        "timeline",
+        "folder of the cluster",
+        "sees the position of the log",
+        "position of the log",
+        "counters of a workspace",
+    ];
     let needs: Vec<&str> = with(&record, "needs-right").into_iter().filter(|name| *name != "checkpoint").collect();
     assert_eq!(needs, rights);
     let counted = check(&record, "counters of a session");

@@ -41,6 +41,13 @@ pub fn remove_own(
         .map_err(|error| if is_ours(&error) { unwaited() } else { error })
 }
 
+/// Why what the run made is still there, if it is. Who may make nothing has nothing to remove; who could not go on in the middle of
+/// making may have.
+pub(super) fn stays(removed: Result<()>, has_begun: bool, outcome: &Result<()>) -> Option<Error> {
+    let made_nothing = !has_begun && outcome.as_ref().is_err_and(|error| error.kind == ErrorKind::Permission);
+    removed.err().filter(|error| !made_nothing || error.kind != ErrorKind::Permission)
+}
+
 /// Whether nothing of the run's own place is found at the end, as somebody moved, renamed or removed it.
 pub(super) fn is_gone(database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> bool {
     let is_there = |all: Vec<WorkspaceStatus>| all.iter().any(|status| status.workspace == *workspace);
@@ -147,5 +154,22 @@ pub(super) fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &d
             .hint(hint))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a folder where files can be made and not removed (`chattr +a`) making fails half-way, for a reason that is no right.
+    #[test]
+    fn what_could_be_made_in_part_and_not_removed_is_told() {
+        let failed = |kind| Err(Error::new(kind, "no"));
+        let is_told = |removed, has_begun, outcome| stays(failed(removed), has_begun, &outcome).is_some();
+        assert!(is_told(ErrorKind::Permission, false, failed(ErrorKind::Statement)));
+        assert!(is_told(ErrorKind::Permission, true, Ok(())));
+        assert!(is_told(ErrorKind::Lost, false, failed(ErrorKind::Permission)));
+        assert!(!is_told(ErrorKind::Permission, false, failed(ErrorKind::Permission)));
+        assert!(stays(Ok(()), true, &Ok(())).is_none());
     }
 }

@@ -221,22 +221,26 @@ impl Connector {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The hosts where sessions have been, but the last, each by itself.
-    pub(super) fn left(&self) -> Vec<Self> {
-        let alone = |host: &Host| Self {
+    fn alone(&self, host: &Host) -> Self {
+        Self {
             errors: Errors { address: host.shown(), ..self.errors.clone() },
             hosts: vec![host.clone()],
             writes: None,
             reached: Arc::default(),
             ..self.clone()
-        };
-        self.reached().others().map(alone).collect()
+        }
     }
 
-    /// Where sessions have been, where the URL names several hosts.
-    pub(super) fn places(&self) -> Option<String> {
-        let names: Vec<String> = self.reached().hosts().iter().map(Host::shown).collect();
-        (self.hosts.len() > 1 && !names.is_empty()).then(|| names.join(" and "))
+    /// The hosts where sessions have been, but the last, each by itself.
+    pub(super) fn left(&self) -> Vec<Self> {
+        self.reached().others().map(|host| self.alone(host)).collect()
+    }
+
+    /// The hosts of the URL but the one that answered last, each by itself, whatever server is there.
+    pub(super) fn elsewhere(&self) -> Vec<Self> {
+        let last = self.reached().last.as_ref().map(|(_, host)| host.clone());
+        let others = self.hosts.iter().filter(|host| Some(*host) != last.as_ref());
+        others.map(|host| Self { identity: Identity::default(), ..self.alone(host) }).collect()
     }
 
     /// Whether what is made there comes from a primary.

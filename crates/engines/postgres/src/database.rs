@@ -8,9 +8,9 @@ use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
-    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
-    QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
-    Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Elsewhere, Folders, Lease, Mark, Moves,
+    Part, QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry,
+    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -64,6 +64,19 @@ impl Database for PostgresDatabase {
 
     fn pulse(&self) -> Option<Arc<dyn Cancel>> {
         Some(Arc::new(self.connector.pulse()))
+    }
+
+    /// Standbys are left out: what is there comes from their primary, and goes with it.
+    fn elsewhere(&self) -> Box<dyn Iterator<Item = Elsewhere> + '_> {
+        let hosts = self.connector.elsewhere().into_iter();
+        Box::new(hosts.filter_map(|host| {
+            let address = host.errors.address.clone();
+            match host.is_standby() {
+                Ok(true) => None,
+                Ok(false) => Some((address, open(host))),
+                Err(error) => Some((address, Err(error))),
+            }
+        }))
     }
 }
 

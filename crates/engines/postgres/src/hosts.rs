@@ -41,10 +41,6 @@ impl Reached {
         self.last = Some((address, host.clone()));
     }
 
-    pub(super) fn hosts(&self) -> &[Host] {
-        &self.hosts
-    }
-
     /// All but the last one.
     pub(super) fn others(&self) -> impl Iterator<Item = &Host> {
         let last = self.last.as_ref().map(|(_, host)| host);

@@ -5,8 +5,8 @@ use plimsoll_engine::{Error, ErrorKind, Result};
 use super::connection::Connection;
 use super::statements::sql;
 
-/// How what stays at one of several hosts is removed.
-pub(super) const ALONE: &str = "once that server works again, run plimsoll clean with a URL that names it alone";
+/// How what stays behind an address that has moved is removed.
+const ALONE: &str = "once that server works again, run plimsoll clean with a URL that names it alone";
 
 const CLUSTER: &str = "number of the cluster";
 const DATABASE: &str = "number of the database";

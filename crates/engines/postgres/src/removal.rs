@@ -7,7 +7,6 @@ use plimsoll_engine::server::place::{self, CONTROL};
 use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind};
 
 use super::connect::Connector;
-use super::identity::ALONE;
 use super::statements::filled;
 use super::{copies, workspace};
 
@@ -19,12 +18,7 @@ const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// # Errors
 /// Also if it may still be at a server where sessions have been.
 pub(super) fn remove(connector: &Arc<Connector>, workspace: &Workspace) -> Result<bool> {
-    let removed = remove_at(connector, workspace).map_err(|error| match connector.places() {
-        Some(places) if is_unreached(&error) => error.hint(format!(
-            "sessions were at {places}: run plimsoll clean for each of these, with a URL that names it alone"
-        )),
-        _ => error,
-    })?;
+    let removed = remove_at(connector, workspace)?;
     let left = connector.left();
     for host in &left {
         remove_left(&Arc::new(host.clone()), workspace)?;
@@ -41,19 +35,15 @@ fn remove_left(host: &Arc<Connector>, workspace: &Workspace) -> Result<()> {
     let removed =
         host.is_standby().and_then(|is_standby| if is_standby { Ok(true) } else { remove_at(host, workspace) });
     removed.map(drop).map_err(|error| {
-        if !is_unreached(&error) {
+        if !matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost) {
             return error;
         }
         let message = format!(
             "sessions were at {} before, and what was made there is still there: {}",
             host.errors.address, error.message
         );
-        Error::new(error.kind, message).hint(ALONE)
+        Error::new(error.kind, message)
     })
-}
-
-const fn is_unreached(error: &Error) -> bool {
-    matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost)
 }
 
 fn remove_at(connector: &Arc<Connector>, workspace: &Workspace) -> Result<bool> {

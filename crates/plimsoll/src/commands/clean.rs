@@ -1,6 +1,7 @@
 //! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Everything else that has a name of ours is
 //! listed with the reason why it stays, and nothing is touched.
 
+use std::mem;
 use std::path::Path;
 
 use plimsoll_bench::run::record::in_shell;
@@ -49,7 +50,18 @@ pub fn clean(options: &Clean, settings: &Settings, printer: &Printer) -> Result<
     let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
     // Whatever waits there ends soon after an interrupt.
     let _pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
-    let done = clean_database(database.as_ref(), options, &interrupt, printer);
+    let mut done = clean_database(database.as_ref(), options, &interrupt, printer);
+    for (address, other) in database.elsewhere() {
+        let cleaned = interrupt.check().and_then(|()| other.map_err(unreached)).and_then(|other| {
+            let _pulse = other.pulse().map(|pulse| interrupt.watch(pulse));
+            printer.remark(&format!("at {address}:"));
+            clean_database(other.as_ref(), options, &interrupt, printer)
+        });
+        // Each is told; the last one ends the program.
+        if let Some(earlier) = cleaned.err().and_then(|error| mem::replace(&mut done, Err(error)).err()) {
+            printer.warning(&told(&earlier));
+        }
+    }
     signals::leave_in_time(&interrupt);
     match signals::exit_code(&interrupt) {
         None => done.map(|()| exit::DONE).map_err(Failure::from),
@@ -130,6 +142,11 @@ fn settle(database: &dyn Database, status: &WorkspaceStatus, options: &Clean, pr
         printer.result(&format!("removed {workspace}"));
     }
     Ok(())
+}
+
+/// Another host of the URL may hold what was made while it was the one that answered.
+fn unreached(error: Error) -> Error {
+    error.hint("what a run made there while that server answered is still there: once it works again, run plimsoll clean again")
 }
 
 fn told(error: &Error) -> String {
