@@ -333,16 +333,17 @@ mod tests {
         assert_eq!(busy(&again), Some(3.0));
     }
 
+    fn repetition(label: &str, columns: &[(&str, f64)]) -> Repetition {
+        let done = Point { seconds: 10.0, ..Point::default() };
+        let points = vec![done.with(Metric::Rows, 1_000_u64).with(Metric::Sessions, 8_u64)];
+        let samples = vec![samples(None, 10, columns)];
+        Repetition { label: label.to_owned(), points, samples, ..Repetition::default() }
+    }
+
     #[test]
     fn the_evidence_says_how_many_repetitions_it_is_of() {
         let disk = [("data_reads", 499.0), ("waiting_for_data_read", 7.0), ("cpu", 0.1)];
         let cpu = [("data_reads", 1.0), ("waiting_for_data_read", 0.0), ("cpu", 2.0)];
-        let repetition = |label: &str, columns: &[(&str, f64)]| {
-            let done = Point { seconds: 10.0, ..Point::default() };
-            let points = vec![done.with(Metric::Rows, 1_000_u64).with(Metric::Sessions, 8_u64)];
-            let samples = vec![samples(None, 10, columns)];
-            Repetition { label: label.to_owned(), points, samples, ..Repetition::default() }
-        };
         let told = |third: &[(&str, f64)]| {
             let mut record = record(repetition("a", third));
             record.repetitions.extend([repetition("b", &disk), repetition("c", &disk)]);
@@ -352,6 +353,33 @@ mod tests {
         };
         assert_eq!(told(&cpu), "2 of 3 repetitions say so; these figures are those of b");
         assert!(!told(&disk).contains("repetitions say so"));
+    }
+
+    #[test]
+    fn what_half_of_the_repetitions_name_first_is_named_as_well() {
+        let one = [("data_reads", 499.0), ("waiting_for_data_read", 7.0), ("cpu", 0.1)];
+        let both =
+            [("data_reads", 460.0), ("waiting_for_data_read", 3.4), ("waiting_for_log_write", 4.4), ("cpu", 0.1)];
+        let part = |label, columns| {
+            let record = record(repetition(label, columns));
+            parts(&record, &record.repetitions[0], None).remove(0)
+        };
+        let (first, mut second) = (part("a", &one[..]), part("b", &both[..]));
+        second.judged.found.swap(0, 1);
+        let said = [first.limits(), second.limits()];
+        assert_eq!(said, [Some(vec!["data_iops"]), Some(vec!["log_write", "data_iops"])]);
+        assert_eq!(agreed(&[&first, &second]), Some(vec!["data_iops", "log_write"]));
+    }
+
+    #[test]
+    fn repetitions_that_differ_in_their_numbers_alone_speak_once() {
+        let of =
+            |sessions: f64| [("on_cpu", 0.1), ("data_reads", 1.0), ("cpu", 0.1), ("waiting_for_data_read", sessions)];
+        let mut both = record(repetition("a", &of(0.9)));
+        both.repetitions.push(repetition("b", &of(1.0)));
+        let evidence = verdict(&both).evidence;
+        let reasons = evidence.iter().filter(|one| one.starts_with("not enough evidence")).count();
+        assert_eq!(reasons, 1, "{evidence:#?}");
     }
 
     #[test]

@@ -799,4 +799,50 @@ fn waits_have_the_engines_names() {
         reason.starts_with("6.0 of 8 sessions wait for locks in the server's memory (LWLock/BufferContent)"),
         "{reason}"
     );
+    // Beside a wait with a name in which more sessions are they come from it.
+    latched.columns.push(column("Extension/Pause", 6.0));
+    latched
+        .columns
+        .iter_mut()
+        .find(|one| one.of.as_deref() == Some("LWLock/BufferContent"))
+        .unwrap()
+        .values
+        .fill(Some(2.0));
+    let judged = judge_with(&latched);
+    assert_eq!(judged.limits(), Some(vec![]), "{judged:?}");
+}
+
+/// CPU time that the machine's host takes hits whoever runs at that moment.
+#[test]
+fn of_time_that_the_host_took_others_have_their_part() {
+    let samples = samples(&[("server_cpu", 0.4), ("client_cpu", 0.1), ("other_cpu", 1.0), ("stolen_cpu", 0.3)]);
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    let whole = Means::plain(&stretch);
+    let stolen = |means: &Means<'_>| (1000.0 * means.column("stolen_cpu").unwrap()).round();
+    assert_eq!([stolen(&whole), stolen(&whole.without("other_cpu"))], [300.0, 100.0]);
+}
+
+/// Others' sessions that hold a lock are not ours to see: nothing is said of what holders of ours would wait for.
+#[test]
+fn what_holders_wait_for_is_told_of_our_own_alone() {
+    let of = |blocked: f64| {
+        let columns = [("waiting_for_lock", 6.0), ("blocked_by_others", blocked), ("waiting_for_log_write", 1.5)];
+        judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY).evidence
+    };
+    let tells = |evidence: &[String]| evidence.iter().any(|one| one.contains("may hold one"));
+    assert!(tells(&of(0.0)), "{:?}", of(0.0));
+    assert!(!tells(&of(6.0)), "{:?}", of(6.0));
+}
+
+/// Sums of the server's own may come to more sessions than there are: they are cut, and lack nothing.
+#[test]
+fn more_waits_than_sessions_are_not_called_less_than_all() {
+    let of = |log: f64| {
+        judged(&[("waiting_for_log_write", log), ("server_cpu", 0.1)], &[("cpu", 2.0)], &closed(8.0), &STEADY)
+    };
+    for log in [7.0, 9.0] {
+        let judged = of(log);
+        let said = judged.evidence.iter().find(|one| one.contains("waited for the log to be written")).unwrap();
+        assert!(!said.contains("had no CPU"), "{said}");
+    }
 }

@@ -172,6 +172,11 @@ fn works_elsewhere(model: &Model<'_>) -> bool {
     model.means.column("server_cpu").is_some()
 }
 
+/// Who works for the run on this machine.
+fn own(model: &Model<'_>) -> &'static str {
+    if works_elsewhere(model) { "the server and the client" } else { "this process" }
+}
+
 /// The owner of the CPU.
 fn whose(model: &Model<'_>) -> String {
     let users = [
@@ -234,12 +239,12 @@ fn beside(model: &Model<'_>) -> Option<String> {
     } else {
         "with theirs and its own work"
     };
-    let own = if works_elsewhere(model) { "the server and the client" } else { "this process" };
     Some(format!(
-        "other processes used {} of {} cores; on average {} threads of {own} waited for a core, {cost}",
+        "other processes used {} of {} cores; on average {} threads of {} waited for a core, {cost}",
         number(cores),
         number(all),
-        number(waited)
+        number(waited),
+        own(model)
     ))
 }
 
@@ -304,16 +309,12 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
         Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => {
             // The kernel also writes what other programs left in its cache: nobody says for whom its threads work.
             let has_kernel = model.means.column("kernel_cpu").is_some_and(|cores| cores >= LEAST_CORES);
-            let users =
-                match (neighbours::are_measured(model.means, model.ceilings), works_elsewhere(model), has_kernel) {
-                    (false, ..) => "of the whole machine",
-                    (true, true, false) => "of the server and the client together, other programs left out,",
-                    (true, true, true) => {
-                        "of the server, the client and the kernel's own threads together, other programs left out,"
-                    }
-                    (true, false, false) => "of this process, other programs left out,",
-                    (true, false, true) => "of this process and the kernel's own threads, other programs left out,",
-                };
+            let users = if neighbours::are_measured(model.means, model.ceilings) {
+                let kernel = if has_kernel { ", with the kernel's own threads" } else { "" };
+                format!("of {}{kernel}, other programs left out,", own(model))
+            } else {
+                "of the whole machine".to_owned()
+            };
             format!(
                 "{words} {users} stood at {percent} % {when}: {value} of {} {}{}",
                 number(ceiling.value),
@@ -346,13 +347,12 @@ fn at_full_use(rate: f64, maximum: Maximum) -> String {
 /// The sessions that waited for it.
 fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
+    let sessions = model.load.sessions;
     let what = waited_for(model, one.rule)?;
     // Sessions that are counted when somebody looks, unless some of them are known to have had another reason.
     let is_seen = model.means.sum(one.rule.waits).is_some_and(|seen| seen <= waiting);
     let looks = model.means.chance(one.rule.waits).filter(|_| is_seen);
     let looks = looks.map(|_| format!(", in {} looks", model.means.looks()));
-    // Counted one after the other, more may be seen to wait than there are.
-    let (waiting, sessions) = (waiting.min(model.load.sessions), model.load.sessions);
     // Some servers call who has no request idle, and count few of those that wait for their client.
     if one.rule.station() == Some(Station::Client) && waiting < sessions / 2.0 {
         return None;
@@ -361,9 +361,10 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let is_less = one.rule.station().is_some_and(|of| matches!(of, Station::Data | Station::Log))
         && seen.is_some_and(|seen| seen > WITHOUT_CPU * waiting);
     let less = if is_less { ", without the part of their waits in which they had no CPU" } else { "" };
+    // Counted one after the other, more may be seen to wait than there are.
     Some(format!(
         "{} of {} sessions {what} on average{}{less}",
-        number(waiting),
+        number(waiting.min(sessions)),
         number(sessions),
         looks.unwrap_or_default()
     ))
