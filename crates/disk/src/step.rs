@@ -294,7 +294,7 @@ impl Disk {
         let mut rates = Vec::new();
         let mut next = plan.clone();
         for round in 1..=most {
-            keep.log.activity(&format!("{}, round {round} of {most} at most until it is steady", plan.cell.label));
+            keep.log.activity(&format!("{}, round {round} of {most} at most until it is steady", plan.cell.name()));
             let ran = self.cell(keep, parameters, &next, number | round << ROUND_BITS)?;
             ran.outcome?;
             let own = &ran.members[0];
@@ -309,7 +309,7 @@ impl Disk {
                 rates.iter().rev().take(rounds::WINDOW).rev().map(|rate| format!("{rate:.0}")).collect();
             keep.warn(format!(
                 "{} was not steady after {most} rounds: the last ones made {} operations a second",
-                plan.cell.label,
+                plan.cell.name(),
                 last.join(", ")
             ));
         }

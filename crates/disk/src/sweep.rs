@@ -61,7 +61,8 @@ impl Step {
         Some(Self { threads: cell.threads, queue_depth: cell.queue_depth, iops: point.get(Metric::Iops)? })
     }
 
-    fn under_way(&self) -> u64 {
+    /// Operations of all threads.
+    pub fn under_way(&self) -> u64 {
         u64::from(self.threads) * u64::from(self.queue_depth)
     }
 

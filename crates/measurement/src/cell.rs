@@ -131,6 +131,17 @@ impl Cell {
         format!("{} {what} {}{sync}", self.access, self.block_size())
     }
 
+    /// What it is called beside others: what it does, or its class and block where the suite has classes, and how much is under way.
+    pub fn name(&self) -> String {
+        let work = self.work();
+        let what = if self.label.is_empty() || self.label == work {
+            work
+        } else {
+            format!("{} {}", self.label, self.block_size())
+        };
+        format!("{what}, {} x {}", self.threads, self.queue_depth)
+    }
+
     /// The beginning of the names of its figures: `random_read_8k_t4_q32`, with the class before it where there is one. Two cells
     /// that do the same in the same class have the same.
     pub fn key(&self) -> String {
@@ -203,6 +214,8 @@ mod tests {
             (cell.to_string().as_str(), cell.key().as_str()),
             ("random read 8 KiB, 4 x 32", "or_random_read_8k_t4_q32")
         );
+        assert_eq!(cell.name(), "OR 8 KiB, 4 x 32");
+        assert_eq!(Cell { label: cell.work(), ..cell.clone() }.name(), "random read 8 KiB, 4 x 32");
         let mixed = Cell {
             operation: Operation::Mixed.into(),
             read_percent: 70,

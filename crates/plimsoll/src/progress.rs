@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_bench::Keeper;
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_measurement::event::{Activity, Event, Kind, Second};
-use plimsoll_measurement::{Metric, Point, Subject, units};
+use plimsoll_measurement::{Cell, Metric, Point, Subject, units};
 use plimsoll_store::{RunStore, StoreError};
 
 use crate::outlet::Terminal;
@@ -187,7 +187,8 @@ impl Progress {
     }
 
     fn point(&mut self, repetition: &str, point: &Point) {
-        let label = point.label.as_deref().unwrap_or("point");
+        let cell = point.cell.as_ref().map(Cell::name);
+        let label = cell.as_deref().or(point.label.as_deref()).unwrap_or("point");
         let figure = match (
             point.get(Metric::MbPerMinute).or_else(|| point.get(Metric::Iops)),
             point.count(Metric::JoinRows),

@@ -88,7 +88,7 @@ fn jobs_of_fio_that_ran_at_once_or_at_a_rate_are_not_held_against_what_is_expect
     for part in [
         "IOPS or 960 MB/s: free 88 %; at a rate that was asked for or beside others: one 25 %, two 12 %, asked 6 %.",
         "All others are at 75 % or above, as expected.",
-        "'asked' was asked for 500 operations a second, and made no more",
+        "'asked' was asked for 500 operations a second, and not for as many as it could make",
         "'one', 'two' ran at the same time",
         "+ two",
     ] {

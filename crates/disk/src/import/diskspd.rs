@@ -141,6 +141,7 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         sync: (operations > reads && is_through).then_some("o_dsync"),
         writes_per_sync: None,
         rate_per_s: limit.map(|limit| limit * each * f64::from(threads)),
+        has_pauses: false,
         is_beside: false,
         iops: operations / seconds,
         bytes_per_second: bytes / seconds,

@@ -143,6 +143,8 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         sync: sync.filter(|_| writes_per_sync.is_none()),
         writes_per_sync,
         rate_per_s: rate_per_s.map(|rate| rate * f64::from(threads)),
+        has_pauses: option("thinktime")
+            .is_some_and(|text| text.trim_start().starts_with(|first| matches!(first, '1'..='9'))),
         is_beside: false,
         iops,
         bytes_per_second,

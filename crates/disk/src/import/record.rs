@@ -135,7 +135,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
 /// What was done, without what came of it.
 fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
     let cell = |run: &Imported| {
-        let asked = (run.rate_per_s.map(f64::to_bits), run.is_beside);
+        let asked = (run.rate_per_s.map(f64::to_bits), run.has_pauses, run.is_beside);
         (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync, asked)
     };
     file.iter().map(cell).collect()
@@ -144,13 +144,18 @@ fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
 fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
     let bytes = run.bytes_per_second;
     Point { index, started_seconds, seconds: run.seconds, ..Point::default() }
-        .with(Metric::AskedPerSecond, run.rate_per_s)
+        .with(Metric::AskedPerSecond, asked(run))
         .with(Metric::Iops, run.iops)
         .with(Metric::BytesPerS, bytes)
         .with(Metric::Operations, (run.iops * run.seconds).round() as u64)
         .with(Metric::LatencyUsMean, run.latency.mean_us)
         .with(Metric::LatencyUsP50, run.latency.percentile_us(50.0))
         .with(Metric::LatencyUsP99, run.latency.percentile_us(99.0))
+}
+
+/// Operations a second beyond which it would not go: those that were asked for, or what its pauses left.
+fn asked(run: &Imported) -> Option<f64> {
+    run.rate_per_s.or(run.has_pauses.then_some(run.iops))
 }
 
 /// What a reader has to know of results of this tool.
@@ -175,8 +180,12 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
         all.push(format!("'{label}' made a sync after {writes} writes, which its cell does not say"));
     }
     let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?)));
+    all.extend(asked.map(|(label, rate)| {
+        format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make")
+    }));
+    let paused = runs.iter().filter(|run| run.has_pauses);
     all.extend(
-        asked.map(|(label, rate)| format!("'{label}' was asked for {rate} operations a second, and made no more")),
+        paused.map(|run| format!("'{}' paused between operations (thinktime), and could have made more", run.label)),
     );
     let together = runs.chunk_by(|_, next| next.is_beside).filter(|runs| runs.len() > 1);
     all.extend(together.map(|runs| {

@@ -57,6 +57,8 @@ pub struct Imported {
     pub writes_per_sync: Option<u64>,
     /// Operations a second that were asked for, of all threads; absent where it went as fast as it could.
     pub rate_per_s: Option<f64>,
+    /// Whether it waited between operations, so that it made fewer than it could.
+    pub has_pauses: bool,
     /// Whether it ran at the same time as the one before it.
     pub is_beside: bool,
     /// Operations a second.

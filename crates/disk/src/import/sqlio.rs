@@ -182,6 +182,7 @@ impl Draft {
             sync: (self.is_durable && !is_read).then_some("o_dsync"),
             writes_per_sync: None,
             rate_per_s: None,
+            has_pauses: false,
             is_beside: false,
             iops,
             bytes_per_second: iops * (block_kb << 10) as f64,

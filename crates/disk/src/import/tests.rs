@@ -362,6 +362,10 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
     assert_eq!(seen(&writes)[0], free, "it made no writes");
     let walls = JOBS.replace("\"job options\": {}", "\"job options\": {\"stonewall\": \"1\"}");
     assert_eq!(seen(&walls)[1], free);
+    let paused = JOBS.replace("\"job options\": {}", "\"job options\": {\"thinktime\": \"5000\"}");
+    let has_pauses = |text: &str| read(text).unwrap().1.iter().map(|run| run.has_pauses).collect::<Vec<_>>();
+    assert_eq!(has_pauses(&paused), [false, true, false]);
+    assert_eq!(has_pauses(&paused.replace("5000", "0")), [false; 3]);
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));

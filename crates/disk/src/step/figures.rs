@@ -1,6 +1,6 @@
 //! Figures of a volume: of each cell the operations a second and the response times, over the repetitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_bench::figures::series::{Measured, Series};
 use plimsoll_measurement::histogram::enough;
@@ -50,8 +50,18 @@ fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
     let found = sweep::knee(&steps)?;
     let place = way[steps.iter().position(|step| *step == found)?];
     let cell = first[place].cell.as_ref()?;
-    let note =
+    let mut note =
         if sweep::is_step(cell) { sweep::findings(&steps)? } else { sweep::coarse_findings(&steps, &cell.work())? };
+    // Rates differ from one repetition to the next, and so may the knee.
+    let of_one = |points: &Vec<&Point>| {
+        let steps: Option<Vec<Step>> = way.iter().map(|place| Step::of_any(points.get(*place)?)).collect();
+        Some(sweep::knee(&steps?)?.under_way())
+    };
+    let numbers: BTreeSet<u64> = measured.points.iter().filter_map(of_one).collect();
+    if numbers.len() > 1 {
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        note = format!("{note}; the repetitions do not agree: each by itself, they say {}", numbers.join(" or "));
+    }
     let points: Vec<&Point> = of_place(place).collect();
     let rates = points.iter().filter_map(|point| point.get(Metric::Iops)).collect();
     // A time is one of so many under way: beside another number it says nothing.
@@ -136,7 +146,9 @@ mod tests {
         ]);
         assert_eq!((made[0].metric.as_str(), made[0].values.as_slice()), ("knee_iops", &[201.0, 199.0][..]));
         assert_eq!((made[2].metric.as_str(), made[2].values.as_slice()), ("knee_latency_p99", &[4.0, 4.0][..]));
-        assert!(made[0].note.as_ref().unwrap().starts_with("at 1 x 4 "), "{made:?}");
+        let note = made[0].note.as_ref().unwrap();
+        assert!(note.starts_with("at 1 x 4 "), "{note}");
+        assert!(note.ends_with("; the repetitions do not agree: each by itself, they say 2 or 4"), "{note}");
         assert_eq!(made[2].note.as_deref(), Some("at 1 x 4 (threads x depth)"));
         assert_eq!(made[3].metric, "sweep_random_read_8k_t1_q1_iops");
     }
@@ -160,5 +172,6 @@ mod tests {
             knee.note.as_ref().unwrap().starts_with("random read 8 KiB needs more than 4 and at most 16"),
             "{knee:?}"
         );
+        assert!(!knee.note.as_ref().unwrap().contains("do not agree"), "{knee:?}");
     }
 }

@@ -5,7 +5,7 @@ use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_load::client::Told;
 use plimsoll_load::worker::Needed;
 use plimsoll_measurement::units::format_significant;
-use plimsoll_measurement::{Metric, Point, Repetition};
+use plimsoll_measurement::{Cell, Metric, Point, Repetition};
 
 use crate::cell::Came;
 use crate::plan::CellPlan;
@@ -62,7 +62,7 @@ pub(super) fn late(plan: &CellPlan, came: &Came) -> Option<String> {
         format!(
             "a tenth of the operations of '{}' may have waited for this machine's CPU before they were picked up, for more than {:.0} % of \
              the median time: their times are in part the client's",
-            plan.cell.label,
+            plan.cell.name(),
             100.0 * LATE_PART
         )
     })
@@ -74,7 +74,7 @@ pub(super) fn overdue(plan: &CellPlan, came: &Came) -> Option<String> {
     let (sums, record) = (came.recorder.sums(), &came.record);
     let longest_s =
         record.times.buckets.iter().filter(|(_, count)| *count > 0).map(|(us, _)| us / 1e6).fold(0.0, f64::max);
-    let label = &plan.cell.label;
+    let label = plan.cell.name();
     let lasted = record.seconds;
     if sums.answered == 0 && sums.failed == 0 {
         let after =
@@ -96,7 +96,7 @@ pub(super) fn too_slow(plan: &CellPlan, came: &Came) -> Option<String> {
         format!(
             "'{}' made {} of the {} operations a second that were asked for: response times count from when each was due, so they \
              have the wait for its turn in them",
-            plan.cell.label,
+            plan.cell.name(),
             format_significant(made),
             format_significant(asked)
         )
@@ -144,7 +144,7 @@ pub(super) fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Erro
         (percent > MOST_FAILED_PERCENT).then_some((point, percent))
     });
     let (point, percent) = failed.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let label = point.label.as_deref().unwrap_or("a cell");
+    let label = point.cell.as_ref().map_or_else(|| "a cell".to_owned(), Cell::name);
     let message = format!("{percent:.1} % of the operations of '{label}' failed");
     Some(
         Error::new(ErrorKind::NoResult, message)
@@ -155,6 +155,7 @@ pub(super) fn invalid(_: &Parameters, repetitions: &[Repetition]) -> Option<Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::cell_of;
 
     #[test]
     fn a_rate_is_missed_where_more_was_due_than_begun() {
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn a_repetition_with_failed_operations_is_no_result() {
         let point = |answered: u64, failed: u64| {
-            Point { label: Some("OR".to_owned()), ..Point::default() }
+            Point { cell: Some(cell_of("operation = 'read'\nblock = '8KiB'")), ..Point::default() }
                 .with(Metric::Operations, answered)
                 .with(Metric::Errors, failed)
         };
@@ -181,7 +182,8 @@ mod tests {
         let judge = |points| invalid(&Parameters::default(), &run(points));
         assert_eq!(judge(vec![point(1000, 0), point(1000, 10)]), None);
         let error = judge(vec![point(1000, 0), point(900, 100)]).unwrap();
-        assert_eq!((error.message.as_str(), error.kind.exit_code()), ("10.0 % of the operations of 'OR' failed", 7));
+        let message = "10.0 % of the operations of 'random read 8 KiB, 1 x 1' failed";
+        assert_eq!((error.message.as_str(), error.kind.exit_code()), (message, 7));
         assert!(judge(vec![point(0, 5)]).is_some());
     }
 }

@@ -101,13 +101,7 @@ impl Row<'_> {
 
     /// What it is called where several stand together: by its class and block, where the suite has classes.
     pub(super) fn name(&self) -> String {
-        let Cell { threads, queue_depth, .. } = self.cell;
-        let work = match self.class() {
-            Some(class) => format!("{class} {}", self.cell.block_size()),
-            None => self.cell.work(),
-        };
-        let work = format!("{}{work}", self.together());
-        if threads * queue_depth == 1 { work } else { format!("{work}, {threads} x {queue_depth}") }
+        format!("{}{}", self.together(), plain(&self.cell.name()))
     }
 
     /// The class that its suite puts it in.
@@ -185,20 +179,10 @@ pub(super) fn count_of(value: f64) -> String {
     quantity(value.round(), "").trim_end().to_owned()
 }
 
-/// Intervals that end beyond so many times the longest bar are not drawn.
-const WIDEST: f64 = 1.5;
-
 /// Operations a second of each cell.
 pub fn chart(record: &RunRecord) -> Option<Picture> {
     let rows = rows(record);
-    let most = rows.iter().map(|row| row.iops.value).fold(0.0, f64::max);
-    let bar = |row: &Row<'_>| {
-        // An interval of few repetitions may be a hundred times as wide as all bars are long: the table has it.
-        let is_wide = row.iops.high.is_some_and(|high| high > WIDEST * most);
-        let interval = if is_wide { (None, None) } else { (row.iops.low, row.iops.high) };
-        let value = Value { low: interval.0, high: interval.1, ..row.iops.clone() };
-        Bar { label: row.name(), value, expected: None }
-    };
+    let bar = |row: &Row<'_>| Bar { label: row.name(), value: row.iops.clone(), expected: None };
     let bars: Vec<Bar> = rows.iter().map(bar).collect();
     let title = "Operations a second: kind, block, threads x operations under way of each";
     (!bars.is_empty()).then(|| Picture::Bars(BarChart::plain(title, "IOPS".to_owned(), bars)))

@@ -21,6 +21,8 @@ const GROUP_ROW: f64 = 20.0;
 const APART: f64 = 12.0;
 const NAMES: f64 = 170.0;
 const GROUP_THICK: f64 = 13.0;
+/// Intervals are drawn up to so many times the longest bar: of few repetitions they may be a hundred times as long.
+const WIDEST: f64 = 1.5;
 /// Series have so many colours.
 const COLOURS: usize = 6;
 
@@ -28,7 +30,9 @@ impl BarChart {
     /// The chart; `None` without a bar that has a length.
     pub fn render(&self) -> Option<Markup> {
         let is_plain = self.series.is_empty();
-        let ends = |bar: &Bar| [Some(bar.value.value), bar.value.low, bar.value.high, bar.expected];
+        let most = self.most();
+        let high = |bar: &Bar| bar.value.high.map(|high| high.min(most));
+        let ends = |bar: &Bar| [Some(bar.value.value), bar.value.low, high(bar), bar.expected];
         let left = if is_plain { LEFT } else { NAMES };
         let scale = Scale::covering(
             Kind::FromZero,
@@ -58,11 +62,17 @@ impl BarChart {
                     } else {
                         (top + GROUP_ROW * (at as f64 + 0.5), GROUP_THICK)
                     };
-                    (drawn(bar, &self.name(group, bar), &scale, middle, thick, *series))
+                    (drawn(bar, &self.name(group, bar), (&scale, most), middle, thick, *series))
                 }
             }
         };
         Some(self.framed(&scale, bottom, &content))
+    }
+
+    /// Where intervals are cut.
+    fn most(&self) -> f64 {
+        let longest = self.bars().map(|bar| bar.value.value.abs()).fold(0.0, f64::max);
+        if longest > 0.0 { WIDEST * longest } else { f64::INFINITY }
     }
 
     fn described(&self) -> String {
@@ -83,6 +93,7 @@ impl BarChart {
                     (self.title)
                     small {
                         @if self.bars().any(|bar| bar.value.low.is_some() && bar.value.high.is_some()) { " Whiskers: interval of confidence, or the range of two repetitions." }
+                        @if self.bars().any(|bar| bar.value.high.is_some_and(|high| high > self.most())) { " One with an arrow goes on beyond the axis." }
                         @if self.bars().any(|bar| bar.expected.is_some()) { " Diamonds: expected value." }
                         @if self.limit.is_some() { " Dotted: limit." }
                     }
@@ -119,10 +130,13 @@ impl BarChart {
     }
 }
 
-fn drawn(bar: &Bar, name: &str, scale: &Scale, middle: f64, thick: f64, series: usize) -> Markup {
+/// A bar on its scale, with its interval up to `most`.
+fn drawn(bar: &Bar, name: &str, (scale, most): (&Scale, f64), middle: f64, thick: f64, series: usize) -> Markup {
     let figure = &bar.value;
     let (Some(zero), Some(end)) = (scale.at(0.0), scale.at(figure.value)) else { return Markup::default() };
-    let whisker = figure.low.and_then(|low| scale.at(low)).zip(figure.high.and_then(|high| scale.at(high)));
+    let place = |of: Option<f64>| of.and_then(|value| scale.at(value.min(most)));
+    let whisker = place(figure.low).zip(place(figure.high));
+    let end_of_whisker = if figure.high.is_some_and(|high| high > most) { "m-5-4l5 4-5 4" } else { "m0-4v8" };
     let expected = bar.expected.and_then(|amount| Some((amount, scale.at(amount)?)));
     let high = whisker.map(|(_, high)| high);
     let furthest = [Some(end), high, expected.map(|(_, place)| place)].into_iter().flatten().fold(zero, f64::max);
@@ -137,7 +151,7 @@ fn drawn(bar: &Bar, name: &str, scale: &Scale, middle: f64, thick: f64, series: 
                 }
             }
             @if let Some((low, high)) = whisker {
-                path.whisker d={ "M" (coordinate(low)) " " (middle - 4.0) "v8m0-4H" (coordinate(high)) "m0-4v8" } {}
+                path.whisker d={ "M" (coordinate(low)) " " (middle - 4.0) "v8m0-4H" (coordinate(high)) (end_of_whisker) } {}
             }
             text.value x=(coordinate(furthest + 10.0)) y=(coordinate(middle + 4.0)) { (value(figure)) }
         }
