@@ -279,7 +279,7 @@ fn existing(path: &Path) -> Result<Option<(File, Mark)>> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let message = format!("whether {} is ours is not known: it can't be opened ({error})", path.display());
             return Err(Error::new(ErrorKind::Safety, message)
-                .hint("see whose it is and what attributes it has (ls -l, lsattr); plimsoll clean removes it once it can be opened"));
+                .hint("see whose it is and what attributes it has (ls -l, lsattr); plimsoll clean --data removes it once it can be opened"));
         }
         Err(error) => return Err(not_ours(&format!("it can't be opened ({error})"))),
     };

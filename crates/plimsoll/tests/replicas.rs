@@ -161,4 +161,18 @@ fn each_host_of_the_url_is_cleaned_and_one_that_is_away_is_named() {
     let said = scene.say(&["clean", &url]);
     assert!(said.code == 0 && said.out.matches("removed").count() == 2, "{said:#?}");
     assert_eq!(servers.each_ref().map(|server| count(server).trim().to_owned()), ["0", "0"]);
+    // A server that takes no writes is no standby.
+    left(second);
+    second.psql("ALTER DATABASE postgres SET default_transaction_read_only = on").unwrap();
+    scene.say(&["clean", &url]).failed(5, &["read-only"]);
+    // A standby has nothing of its own, and one server behind two names is one.
+    second.psql("BEGIN READ WRITE; ALTER DATABASE postgres RESET default_transaction_read_only; COMMIT").unwrap();
+    second.stop_immediate().unwrap();
+    std::fs::write(second.data_directory().join("standby.signal"), "").unwrap();
+    second.restart().unwrap();
+    let said = scene.say(&["clean", &url]);
+    assert!(said.code == 0 && said.out.contains("this server is a standby"), "{said:#?}");
+    let twice = format!("postgres://plimsoll@/postgres?host={0},{0}&port={1},{1}", hosts[0], ports[0]);
+    let said = scene.say(&["clean", &twice]);
+    assert!(said.code == 0 && said.out.matches("nothing to remove").count() == 1, "{said:#?}");
 }

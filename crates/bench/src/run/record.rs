@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{Error, ErrorKind, Workspace};
-use plimsoll_measurement::{Repetition, RunFailure, RunRecord, exit, run::SCHEMA_VERSION};
+use plimsoll_measurement::{Repetition, RunFailure, RunRecord, Subject, exit, run::SCHEMA_VERSION};
 
 use super::plan::{On, Plan};
 use crate::interrupt::Interrupt;
@@ -96,10 +96,10 @@ pub(super) fn left_behind(error: &Error, record: &RunRecord, plan: &Plan<'_>) ->
             ErrorKind::Safety => {
                 format!(
                     "see to that first, where something has to be dropped or moved; then {}",
-                    remedy(&record.target)
+                    remedy(&record.target, record.subject)
                 )
             }
-            _ => after(error.hint.as_deref(), &record.target),
+            _ => after(error.hint.as_deref(), record),
         }),
         exit_code: if error.kind == ErrorKind::Permission { exit::NO_PERMISSION } else { exit::INCOMPLETE },
     }
@@ -119,7 +119,7 @@ pub(super) fn left_here(error: &Error, record: &RunRecord) -> RunFailure {
     RunFailure {
         kind: error.kind.name().to_owned(),
         message: error.message.clone(),
-        hint: Some(after(error.hint.as_deref(), &record.target)),
+        hint: Some(after(error.hint.as_deref(), record)),
         exit_code: exit::INCOMPLETE,
     }
 }
@@ -133,7 +133,11 @@ pub(super) fn may_stay(place: &Workspace, target: &str, plan: &Plan<'_>) -> Stri
     } else {
         ""
     };
-    format!("what the run made at the target ({}) may not be removed ({}){level}", named(place, plan), remedy(target))
+    format!(
+        "what the run made at the target ({}) may not be removed ({}){level}",
+        named(place, plan),
+        remedy(target, Subject::Database)
+    )
 }
 
 /// A word as a shell reads it, whatever is in it.
@@ -142,16 +146,19 @@ pub fn in_shell(word: &str) -> String {
 }
 
 /// What to do first, if there is something, and then the command that removes what stays, unless that is said with another target.
-fn after(hint: Option<&str>, target: &str) -> String {
+fn after(hint: Option<&str>, record: &RunRecord) -> String {
+    let remedy = remedy(&record.target, record.subject);
     match hint {
-        None => remedy(target),
+        None => remedy,
         Some(hint) if hint.contains("plimsoll clean") => hint.to_owned(),
-        Some(hint) => format!("{hint}; then {}", remedy(target)),
+        Some(hint) => format!("{hint}; then {remedy}"),
     }
 }
 
-fn remedy(target: &str) -> String {
-    format!("run: plimsoll clean {}", in_shell(target))
+/// Of a volume's file nobody can tell later whether it was to be kept.
+fn remedy(target: &str, subject: Subject) -> String {
+    let data = if subject == Subject::Volume { "--data " } else { "" };
+    format!("run: plimsoll clean {data}{}", in_shell(target))
 }
 
 /// The record's error where not all of it could be kept: an interrupt hides none of that.

@@ -14,7 +14,6 @@ use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
 use plimsoll_engine::server::link::Refused;
-use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::tool::Told;
@@ -58,8 +57,8 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// What libpq's programs are to be told, as their environment; the password is not among it.
     tool_environment: Vec<(&'static str, String)>,
-    /// The password that they find in a file.
-    tool_password: Option<Secret>,
+    /// Whether they find the passwords in a file.
+    tools_need_passwords: bool,
     told: Told,
     reached: Arc<Mutex<Reached>>,
     /// What is about to be made there is noted here.
@@ -97,15 +96,16 @@ impl Connector {
             warnings.push("application_name of the URL is not used: sessions are named by what they do".to_owned());
         }
 
-        if location.get("password").is_none() {
-            let first = |list: &str| list.split(',').next().unwrap_or_default().to_owned();
-            let (host, port) = (first(&host), first(&port));
-            let login = password::Login { host: &host, port: &port, database: &database, user: &user };
-            let found = password::find(login, credentials, location.passfile.as_deref(), environment);
-            warnings.extend(found.warning);
-            if let Some(password) = found.password {
-                location.parameters.push(("password".to_owned(), password.expose().to_owned()));
-            }
+        // No host gets the password of another one.
+        let mut hosts = hosts(&location)?;
+        let given = location.get("password").map(Secret::new);
+        for host in &mut hosts {
+            let (name, port) = (host.searched(), host.port.to_string());
+            let login = password::Login { host: &name, port: &port, database: &database, user: &user };
+            let find = || password::find(login, credentials, location.passfile.as_deref(), environment);
+            let found = given.clone().map_or_else(find, password::Found::from);
+            host.password = found.password;
+            warnings.extend(found.warning.filter(|warning| !warnings.contains(warning)));
         }
 
         let mode = location.ssl_mode.unwrap_or(Protection::usual(loopback));
@@ -140,7 +140,7 @@ impl Connector {
             [("disable", ChannelRule::Never), ("prefer", ChannelRule::IfPossible), ("require", ChannelRule::Always)];
         let login = Login {
             user: user.clone(),
-            password: location.get("password").map(Secret::new),
+            password: None,
             options: location.get("options").map(str::to_owned),
             channel: one_of(&location, "channel_binding", &rules)?.unwrap_or(ChannelRule::IfPossible),
         };
@@ -159,7 +159,7 @@ impl Connector {
         tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
         Ok(Self {
             clock,
-            hosts: hosts(&location)?,
+            hosts,
             any_first: one_of(&location, "load_balance_hosts", &[("disable", false), ("random", true)])?
                 .unwrap_or(false),
             writes: one_of(&location, "target_session_attrs", &attributes)?.flatten(),
@@ -172,7 +172,7 @@ impl Connector {
             loopback,
             warnings,
             tool_environment,
-            tool_password: location.get("password").map(Secret::new),
+            tools_need_passwords: true,
             told: Told::default(),
             reached: Arc::default(),
             intents: credentials.intents.clone(),
@@ -202,14 +202,19 @@ impl Connector {
         let name = folder.display().to_string();
         Self {
             errors: Errors { address: name.clone(), ..self.errors.clone() },
-            hosts: vec![Host { name, address: None, port }],
+            hosts: vec![Host {
+                name,
+                address: None,
+                port,
+                password: self.hosts.first().and_then(|host| host.password.clone()),
+            }],
             writes: None,
             route: Route { mode: Protection::Off, ..self.route.clone() },
             login: Login { options: None, ..self.login.clone() },
             loopback: true,
             warnings: Vec::new(),
             tool_environment: Vec::new(),
-            tool_password: None,
+            tools_need_passwords: false,
             reached: Arc::default(),
             intents: self.intents.clone(),
             identity: Identity::default(),
@@ -236,16 +241,18 @@ impl Connector {
         self.reached().others().map(|host| self.alone(host)).collect()
     }
 
-    /// The hosts of the URL but the one that answered last, each by itself, whatever server is there.
-    pub(super) fn elsewhere(&self) -> Vec<Self> {
-        let last = self.reached().last.as_ref().map(|(_, host)| host.clone());
-        let others = self.hosts.iter().filter(|host| Some(*host) != last.as_ref());
-        others.map(|host| Self { identity: Identity::default(), ..self.alone(host) }).collect()
-    }
-
-    /// Whether what is made there comes from a primary.
-    pub(super) fn is_standby(&self) -> Result<bool> {
-        Ok(self.connect(CONTROL)?.row(sql("whether it can be written"), &[])?.text(0) == Some("on"))
+    /// The hosts of the URL, each by itself at each address that its name leads to, whatever server is there, but for the address that
+    /// answered last. With whether another one of the name's did.
+    pub(super) fn elsewhere(&self) -> Vec<(bool, Vec<Self>)> {
+        let last = self.reached().last.as_ref().map(|(address, _)| address.clone());
+        let alone = |host: &Host| Self { identity: Identity::default(), ..self.alone(host) };
+        let of_host = |host: &Host| {
+            let Ok(addresses) = host.addresses(self.timeout) else { return (false, vec![alone(host)]) };
+            let others = addresses.iter().filter(|address| Some(*address) != last.as_ref());
+            let others: Vec<Self> = others.map(|address| alone(&host.at(address))).collect();
+            (others.len() < addresses.len(), others)
+        };
+        self.hosts.iter().map(of_host).collect()
     }
 
     /// Tells one of libpq's programs how to connect: the password by a file, as the program's own children would keep its environment.
@@ -256,12 +263,14 @@ impl Connector {
         }
         program.env("PGAPPNAME", "plimsoll tool");
         program.envs(self.tool_environment.iter().map(|(name, value)| (name, value)));
-        if let Some(password) = &self.tool_password {
-            let line = password::line(password.expose()).ok_or_else(|| {
+        if self.tools_need_passwords {
+            let lines = password::lines(&self.hosts).ok_or_else(|| {
                 let message = "the server's programs can't be told a password with a new line in it";
                 Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
             })?;
-            program.env("PGPASSFILE", self.told.path(&line)?);
+            if !lines.is_empty() {
+                program.env("PGPASSFILE", self.told.path(&lines)?);
+            }
         }
         Ok(())
     }
@@ -331,18 +340,15 @@ impl Connector {
     ) -> std::result::Result<(Connection, i32), Refused> {
         let Self { route, login, errors, database, .. } = self;
         // Without a name it is the address that a certificate has to be for.
-        let host = if host.name.is_empty() {
-            host.address.map_or_else(String::new, |a| a.to_string())
-        } else {
-            host.name.clone()
-        };
-        let mut line = WireConnection::new(route.open(address, &host, timeout, errors)?);
-        let numbers = login::log_in(&mut line, login, database, name, errors)?;
+        let name_of_host = host.searched();
+        let mut line = WireConnection::new(route.open(address, &name_of_host, timeout, errors)?);
+        let login = Login { password: host.password.clone(), ..login.clone() };
+        let numbers = login::log_in(&mut line, &login, database, name, errors)?;
         line.stream.socket().clear_timeout()?;
         line.trust();
         let breaker = line.stream.socket().breaker();
         let (way, address, of_cancel) = (route.clone(), address.clone(), errors.clone());
-        let ask = move || way.cancel((&address, &host), numbers, CANCEL_PATIENCE, &of_cancel);
+        let ask = move || way.cancel((&address, &name_of_host), numbers, CANCEL_PATIENCE, &of_cancel);
         let canceller = Canceller::new(breaker, &route.lines, ask);
         let connection = Connection::new(line, errors.clone(), canceller, question(self.timeout));
         Ok((connection, numbers.0))
@@ -458,9 +464,23 @@ mod tests {
     }
 
     #[test]
+    fn no_host_gets_the_password_of_another() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "a:1:*:*:of a\nb:*:*:*:of b\n").unwrap();
+        let url = |more: &str| format!("postgres://u@a:1,a:2,b/d?passfile={}{more}", file.path().display());
+        let of = |url: &str| {
+            let hosts = connector(url).hosts;
+            hosts.iter().map(|host| host.password.as_ref().map(|p| p.expose().to_owned())).collect::<Vec<_>>()
+        };
+        let [a, b] = ["of a", "of b"].map(|text| Some(text.to_owned()));
+        assert_eq!(of(&url("")), [a, None, b]);
+        assert_eq!(of(&url("&password=one")), vec![Some("one".to_owned()); 3]);
+    }
+
+    #[test]
     fn a_password_is_what_it_was_and_nobody_sees_it() {
         let connector = connector("postgres://u:a'b%5Cc%20d@h/d");
-        assert_eq!(connector.login.password.as_ref().unwrap().expose(), "a'b\\c d");
+        assert_eq!(connector.hosts[0].password.as_ref().unwrap().expose(), "a'b\\c d");
         assert!(!format!("{:?}", connector.errors).contains("a'b"));
     }
 }

@@ -23,7 +23,7 @@ use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
 use super::transfer::PostgresTransfer;
-use super::{capabilities, cold, copies, removal, workspace};
+use super::{capabilities, cold, removal};
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
@@ -66,16 +66,27 @@ impl Database for PostgresDatabase {
         Some(Arc::new(self.connector.pulse()))
     }
 
-    /// Standbys are left out: what is there comes from their primary, and goes with it.
+    /// A server that several addresses lead to counts once. Of a name with several addresses those count at which one answers.
     fn elsewhere(&self) -> Box<dyn Iterator<Item = Elsewhere> + '_> {
-        let hosts = self.connector.elsewhere().into_iter();
-        Box::new(hosts.filter_map(|host| {
-            let address = host.errors.address.clone();
-            match host.is_standby() {
-                Ok(true) => None,
-                Ok(false) => Some((address, open(host))),
-                Err(error) => Some((address, Err(error))),
+        let mut known = vec![self.server.identity.clone()];
+        Box::new(self.connector.elsewhere().into_iter().flat_map(move |(mut answers, hosts)| {
+            let mut found: Vec<Elsewhere> = Vec::new();
+            let mut failed = None;
+            for host in hosts {
+                let address = host.errors.address.clone();
+                match Self::open(host) {
+                    Ok(database) if known.contains(&database.server.identity) => answers = true,
+                    Ok(database) => {
+                        known.push(database.server.identity.clone());
+                        found.push((address, Ok(Box::new(database))));
+                    }
+                    Err(error) => failed = Some((address, Err(error))),
+                }
             }
+            if found.is_empty() && !answers {
+                found.extend(failed);
+            }
+            found
         }))
     }
 }
@@ -94,10 +105,7 @@ impl Workspaces for PostgresDatabase {
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
-        let mut connection = self.connector.connect(CONTROL)?;
-        let mut found = workspace::list(&mut connection, &self.connector.intents)?;
-        found.extend(copies::list(&mut connection, &self.connector)?);
-        Ok(found)
+        removal::list(&self.connector)
     }
 
     fn end_orphans(&self) -> Result<u32> {

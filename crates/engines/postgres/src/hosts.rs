@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_engine::server::names;
 use plimsoll_engine::server::socket::Address;
 use plimsoll_engine::server::url;
-use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, Secret};
 
 use super::url::Location;
 
@@ -22,12 +22,14 @@ pub(super) struct Host {
     /// What the name leads to, if that is said.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
+    /// Its user's password there: a password file has one for each host.
+    pub(super) password: Option<Secret>,
 }
 
 /// Who let us in. With several hosts sessions may move from one to another.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    /// Each once.
+    /// Each once, with the address that answered: one name may lead to several servers.
     hosts: Vec<Host>,
     /// The last one.
     pub(super) last: Option<(Address, Host)>,
@@ -35,10 +37,11 @@ pub(super) struct Reached {
 
 impl Reached {
     pub(super) fn note(&mut self, address: Address, host: &Host) {
-        if !self.hosts.contains(host) {
+        let host = host.at(&address);
+        if !self.hosts.contains(&host) {
             self.hosts.push(host.clone());
         }
-        self.last = Some((address, host.clone()));
+        self.last = Some((address, host));
     }
 
     /// All but the last one.
@@ -49,10 +52,27 @@ impl Reached {
 }
 
 impl Host {
-    /// How it is called: `host:port`, or the folder of a socket.
+    /// One of the addresses that its name leads to.
+    pub(super) fn at(&self, address: &Address) -> Self {
+        match address {
+            Address::Tcp(address) => Self { address: Some(address.ip()), ..self.clone() },
+            Address::Unix(_) => self.clone(),
+        }
+    }
+
+    /// Its name, as certificates and password files have it: its address where it has none.
+    pub(super) fn searched(&self) -> String {
+        if self.name.is_empty() { self.address.map_or_else(String::new, |a| a.to_string()) } else { self.name.clone() }
+    }
+
+    /// How it is called: `host:port` with the address that is meant, or the folder of a socket.
     pub(super) fn shown(&self) -> String {
-        let name = self.address.filter(|_| self.name.is_empty()).map(|address| address.to_string());
-        url::address(name.as_deref().unwrap_or(&self.name), self.port)
+        let address = self.address.map(|address| address.to_string());
+        match address {
+            Some(address) if self.name.is_empty() || self.name == address => url::address(&address, self.port),
+            Some(address) => format!("{} at {address}", url::address(&self.name, self.port)),
+            None => url::address(&self.name, self.port),
+        }
     }
 
     /// Its addresses; a name may have several.
@@ -87,6 +107,7 @@ pub(super) fn hosts(location: &Location) -> Result<Vec<Host>> {
                 Some(address) => Some(address.parse().map_err(|_| unfit("hostaddr"))?),
             },
             port: if port.is_empty() { 5432 } else { port.parse().map_err(|_| unfit("port"))? },
+            password: None,
         })
     };
     (0..count).map(host).collect()
@@ -114,4 +135,22 @@ pub(super) fn address(hosts: &str, ports: &str) -> String {
     let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or("5432");
     let all: Vec<String> = hosts.split(',').enumerate().map(|(i, host)| url::address(host, port(i))).collect();
     all.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name may lead to several servers, and sessions may have been at each.
+    #[test]
+    fn of_each_address_it_is_known_that_sessions_were_there() {
+        let host = Host { name: "db".to_owned(), address: None, port: 5432, password: None };
+        let mut reached = Reached::default();
+        for address in ["10.0.0.1:5432", "10.0.0.2:5432", "10.0.0.1:5432"] {
+            reached.note(Address::Tcp(address.parse().unwrap()), &host);
+        }
+        let others: Vec<String> = reached.others().map(Host::shown).collect();
+        assert_eq!(others, ["db:5432 at 10.0.0.2"]);
+        assert_eq!(host.shown(), "db:5432");
+    }
 }

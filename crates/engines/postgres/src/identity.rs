@@ -5,15 +5,15 @@ use plimsoll_engine::{Error, ErrorKind, Result};
 use super::connection::Connection;
 use super::statements::sql;
 
-/// How what stays behind an address that has moved is removed.
-const ALONE: &str = "once that server works again, run plimsoll clean with a URL that names it alone";
+/// How what stays is removed where no other URL leads to it.
+pub(super) const ALONE: &str = "once that server works again, run plimsoll clean with a URL that names it alone";
 
 const CLUSTER: &str = "number of the cluster";
 const DATABASE: &str = "number of the database";
 const TIMELINE: &str = "timeline";
 
 /// What is absent is known to some users only.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Identity {
     /// The number of its cluster, which its standbys share.
     pub(super) cluster: Option<String>,
@@ -21,12 +21,15 @@ pub(super) struct Identity {
     pub(super) database: Option<String>,
     /// It begins anew where a standby is promoted. A standby has none: it may follow that of another primary.
     pub(super) timeline: Option<String>,
+    /// When it was started: two copies of a cluster have all else in common.
+    pub(super) started: Option<String>,
 }
 
 impl Identity {
     pub(super) fn of(connection: &mut Connection) -> Self {
-        let [cluster, database, timeline] = [CLUSTER, DATABASE, TIMELINE].map(|of| ask(connection, of));
-        Self { cluster, database, timeline }
+        let [cluster, database, timeline, started] =
+            [CLUSTER, DATABASE, TIMELINE, "when it was started"].map(|of| ask(connection, of));
+        Self { cluster, database, timeline, started }
     }
 
     /// Why what is at the other end is not what was found first.

@@ -7,6 +7,8 @@ use std::{fs, io};
 use plimsoll_engine::files;
 use plimsoll_engine::target::{Credentials, Environment, Secret};
 
+use super::hosts::Host;
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
@@ -20,6 +22,12 @@ pub(super) struct Login<'a> {
 pub(super) struct Found {
     pub(super) password: Option<Secret>,
     pub(super) warning: Option<String>,
+}
+
+impl From<Secret> for Found {
+    fn from(password: Secret) -> Self {
+        Self { password: Some(password), warning: None }
+    }
 }
 
 /// Searches everywhere but in the URL: a password there goes before all others.
@@ -62,10 +70,25 @@ fn from_file(login: Login<'_>, path: &std::path::Path) -> Found {
     }
 }
 
-/// The line of a password file that has this password for every server; none has a new line in it.
-pub(super) fn line(password: &str) -> Option<String> {
-    let escaped = password.replace('\\', "\\\\").replace(':', "\\:");
-    (!password.contains(['\n', '\r'])).then(|| format!("*:*:*:*:{escaped}\n"))
+/// The lines of a password file that have these hosts' passwords; none has a new line in it.
+pub(super) fn lines(hosts: &[Host]) -> Option<String> {
+    let escaped = |text: &str| text.replace('\\', "\\\\").replace(':', "\\:");
+    let mut lines = String::new();
+    for host in hosts {
+        let Some(password) = &host.password else { continue };
+        let password = password.expose();
+        if password.contains(['\n', '\r']) {
+            return None;
+        }
+        let name = host.searched();
+        // libpq looks for the folder of its sockets by another name.
+        let names = if name.starts_with('/') { vec![name.as_str(), "localhost"] } else { vec![name.as_str()] };
+        for name in if hosts.len() == 1 { vec!["*"] } else { names } {
+            let name = if name == "*" { name.to_owned() } else { escaped(name) };
+            lines += &format!("{name}:{}:*:*:{}\n", host.port, escaped(password));
+        }
+    }
+    Some(lines)
 }
 
 /// The password of a line `host:port:database:user:password`, if the line is for this login. `*` stands for everything;
@@ -115,10 +138,25 @@ mod tests {
 
     #[test]
     fn a_line_of_ours_is_read_as_it_was_written() {
+        let host = |name: &str, password: &str| Host {
+            name: name.to_owned(),
+            address: None,
+            port: 5432,
+            password: Some(Secret::new(password)),
+        };
+        let found = |lines: &str, login| lines.lines().find_map(|line| from_line(login, line));
         for password in ["simple", "a:b\\c d#'\"", "*"] {
-            assert_eq!(from_line(LOGIN, line(password).unwrap().trim_end_matches('\n')).as_deref(), Some(password));
+            let one = lines(&[host("elsewhere", password)]).unwrap();
+            assert_eq!(found(&one, LOGIN).as_deref(), Some(password));
+            let two = lines(&[host("db", password), host("d:b", "another"), host("/tmp", "third")]).unwrap();
+            let at = |host| found(&two, Login { host, ..LOGIN });
+            assert_eq!(
+                [at("db"), at("d:b"), at("else")],
+                [Some(password.to_owned()), Some("another".to_owned()), None]
+            );
+            assert_eq!(at("localhost").as_deref(), Some("third"));
         }
-        assert_eq!(line("two\nlines"), None);
+        assert_eq!(lines(&[host("db", "two\nlines")]), None);
     }
 
     #[test]

@@ -4,14 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::server::place::{self, CONTROL};
-use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 
 use super::connect::Connector;
-use super::statements::filled;
+use super::connection::Connection;
+use super::identity::ALONE;
+use super::statements::{filled, sql};
 use super::{copies, workspace};
 
 /// How long removing waits for a lock, unless it was interrupted.
 const LOCK_PATIENCE: Duration = Duration::from_mins(1);
+
+/// Why nothing is removed at a standby.
+const OF_STANDBY: &str =
+    "this server is a standby: it is removed at the primary, and goes here where the standby follows";
+
+/// How often a standby is asked whether it has followed, and after which pause: five seconds in all.
+const STANDBY_TRIES: u32 = 50;
+const STANDBY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Removes a place; `false` where somebody works in it.
 ///
@@ -32,18 +42,47 @@ pub(super) fn remove(connector: &Arc<Connector>, workspace: &Workspace) -> Resul
 
 /// The same at a host that sessions have left. Of a standby its primary drops it.
 fn remove_left(host: &Arc<Connector>, workspace: &Workspace) -> Result<()> {
-    let removed =
-        host.is_standby().and_then(|is_standby| if is_standby { Ok(true) } else { remove_at(host, workspace) });
-    removed.map(drop).map_err(|error| {
-        if !matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost) {
-            return error;
-        }
+    let removed = host
+        .connect(CONTROL)
+        .and_then(|mut connection| is_standby(&mut connection))
+        .and_then(|is_standby| if is_standby { goes(host, workspace) } else { remove_at(host, workspace).map(drop) });
+    removed.map_err(|error| {
         let message = format!(
             "sessions were at {} before, and what was made there is still there: {}",
             host.errors.address, error.message
         );
-        Error::new(error.kind, message)
+        Error { message, ..error }
     })
+}
+
+/// Waits until a standby has not got a place any more that its primary dropped.
+fn goes(standby: &Arc<Connector>, workspace: &Workspace) -> Result<()> {
+    for _ in 0..STANDBY_TRIES {
+        if !list(standby)?.iter().any(|status| status.workspace == *workspace) {
+            return Ok(());
+        }
+        standby.clock.sleep(STANDBY_PAUSE);
+    }
+    let message = "it is a standby now, and has not followed where that was removed";
+    Err(Error::new(ErrorKind::Lost, message).hint(ALONE))
+}
+
+/// All places at a server.
+pub(super) fn list(connector: &Arc<Connector>) -> Result<Vec<WorkspaceStatus>> {
+    let mut connection = connector.connect(CONTROL)?;
+    let mut found = workspace::list(&mut connection, &connector.intents)?;
+    found.extend(copies::list(&mut connection, connector)?);
+    if is_standby(&mut connection)? {
+        for status in &mut found {
+            status.not_ours.get_or_insert_with(|| OF_STANDBY.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Whether what is made there comes from a primary.
+fn is_standby(connection: &mut Connection) -> Result<bool> {
+    Ok(connection.row(sql("whether it is a standby"), &[])?.is_true(0))
 }
 
 fn remove_at(connector: &Arc<Connector>, workspace: &Workspace) -> Result<bool> {
