@@ -364,7 +364,7 @@ fn an_interrupt_keeps_what_was_measured_and_removes_the_file() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("OLTP: ") {
+    while !line.contains("OLTP 8 KiB, ") {
         line.clear();
         assert_ne!(std::io::BufRead::read_line(&mut told, &mut line).unwrap(), 0, "it ended before the first cell did");
     }
