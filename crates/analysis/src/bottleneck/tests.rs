@@ -812,6 +812,15 @@ fn waits_have_the_engines_names() {
     assert_eq!(judged.limits(), Some(vec![]), "{judged:?}");
 }
 
+#[test]
+fn a_fifth_less_of_a_cost_brings_a_quarter_at_most() {
+    // Its need was measured with some overlap, as more than all of its sessions' time.
+    let load = Load { client: Some(1.15), ..closed(8.0) };
+    let gains = judged(&[("cpu", 0.2)], &[("cpu", 2.0)], &load, &STEADY).gains();
+    let client = gains.iter().find(|gain| gain.limit == "client").unwrap();
+    assert!((24.0..=25.0).contains(&client.gain_percent), "{gains:?}");
+}
+
 /// CPU time that the machine's host takes hits whoever runs at that moment.
 #[test]
 fn of_time_that_the_host_took_others_have_their_part() {
