@@ -231,7 +231,7 @@ pub enum Finding {
         added: usize,
         /// How many there are then.
         all: usize,
-        /// Whether other files of the filegroup are full, so that these are all that rows are spread over.
+        /// Whether other files of the filegroup are known to be full, so that these are all that rows are spread over.
         others_full: bool,
         /// Files that give space back first, by their places in the list, and their sizes then, in GB.
         shrunk: Vec<(usize, f64)>,

@@ -130,10 +130,27 @@ pub fn advised(
     (files, judged): (&[DatabaseFile], &Judgement),
     is_of: impl Fn(usize) -> bool,
 ) -> Option<Enlarged> {
+    advised_with(database, (files, judged), is_of, false)
+}
+
+/// The same with larger files that have no room beside all as it is: layouts of others may make some.
+pub fn advised_beside_layouts(database: &str, (files, judged): (&[DatabaseFile], &Judgement)) -> Option<Enlarged> {
+    advised_with(database, (files, judged), |_| true, true)
+}
+
+fn advised_with(
+    database: &str,
+    (files, judged): (&[DatabaseFile], &Judgement),
+    is_of: impl Fn(usize) -> bool,
+    takes_more: bool,
+) -> Option<Enlarged> {
     let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(database) && is_of(at);
     let mut grown: Vec<(usize, f64)> = Vec::new();
     for one in &judged.advice {
-        if let Finding::Grow { size_gb, fits: true, .. } = &one.finding {
+        // What grows beside further files is of use only with these.
+        if let Finding::Grow { size_gb, fits, used, slow_ms, .. } = &one.finding
+            && (*fits || (takes_more && (used.is_some() || slow_ms.is_some())))
+        {
             grown.extend(one.files.iter().filter(|at| is_own(**at)).map(|at| (*at, *size_gb)));
         }
     }

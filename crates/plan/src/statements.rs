@@ -139,48 +139,55 @@ impl Steps {
         if let Some(first) = data.first().or(logs.first()) {
             self.add(first, files, (layout.data_files as usize).saturating_sub(kept), layout.data_gb);
         }
-        // Rows can go only where there is room: what is there now, or what is made later.
+        self.give(database, &data, kept, layout.data_gb, like_gb);
+    }
+
+    /// What data files give back, of which the first so many are kept. Pages stay where they are until indexes are rebuilt, so that no file is
+    /// smaller before than what is in it. Of a file nobody said that, and it gives nothing back before.
+    fn give(
+        &mut self,
+        database: &str,
+        data: &[&DatabaseFile],
+        kept: usize,
+        data_gb: f64,
+        like_gb: &dyn Fn(f64) -> Option<f64>,
+    ) {
         let content_gb = |file: &DatabaseFile| file.used_gb.unwrap_or(file.size_gb);
-        let room_gb: f64 = data[..kept].iter().map(|file| file.size_gb).sum();
-        let holds_all = kept == layout.data_files as usize && room_gb >= data.iter().map(|file| content_gb(file)).sum();
+        let free_gb = |file: &DatabaseFile| file.size_gb - content_gb(file);
+        let all_free_gb: f64 = data[..kept].iter().map(|file| free_gb(file)).sum();
+        let moved_gb: f64 = data[kept..].iter().map(|file| content_gb(file)).sum();
+        // What is emptied goes into what is free in the others, as far as there is room.
+        let is_emptied = moved_gb <= all_free_gb;
         for file in &data[kept..] {
             let text = format!(
                 "-- {} is one file more than needed: where its filegroup has another, it can be emptied (DBCC SHRINKFILE ... EMPTYFILE) and \
                  removed.\n",
                 in_a_line(&file.label())
             );
-            let gb = if holds_all { file.size_gb } else { 0.0 };
+            let gb = if is_emptied { file.size_gb } else { 0.0 };
             self.gives.push(Step { database: database.to_owned(), text, gb });
         }
-        for file in data[..kept].iter().filter(|file| file.size_gb > layout.data_gb) {
-            let as_now_gb = like_gb(file.size_gb).unwrap_or(file.size_gb).min(file.size_gb);
-            let is_spread = kept == data.len() && kept == layout.data_files as usize;
-            let least_gb = match (holds_all, is_spread) {
-                (true, true) => layout.data_gb,
-                (true, false) => layout.data_gb.max(as_now_gb),
-                // Pages that are about to be moved need some room.
-                (false, _) => layout.data_gb.max(content_gb(file) * (1.0 + ROOM_PART)).max(as_now_gb),
-            };
-            let least_gb = least_gb.min(file.size_gb);
-            let now = match file.size_gb - least_gb {
-                gb if least_gb > layout.data_gb && gb >= 1.0 => {
-                    format!(
-                        "; {:.0} GB of that now, before indexes are rebuilt, so that rows go into the others; the rest once they are spread",
-                        gb.floor()
-                    )
+        let moved_part = if is_emptied && all_free_gb > 0.0 { moved_gb / all_free_gb } else { 0.0 };
+        for file in data[..kept].iter().filter(|file| file.size_gb > data_gb) {
+            let as_now_gb = like_gb(file.size_gb).unwrap_or(file.size_gb);
+            let held_gb = content_gb(file) + moved_part * free_gb(file);
+            // Pages that are about to be moved need some room.
+            let least_gb = data_gb.max(as_now_gb).max(held_gb * (1.0 + ROOM_PART)).min(file.size_gb);
+            let (gb, now) = match (file.size_gb - least_gb).floor() {
+                _ if least_gb <= data_gb => (file.size_gb - data_gb, String::new()),
+                gb if gb >= 1.0 => {
+                    let now = format!(
+                        "; {gb:.0} GB of that now, before indexes are rebuilt, so that rows go into the others; the rest once they are spread"
+                    );
+                    (gb, now)
                 }
-                // What is in it stays in it until rows are spread.
-                _ if least_gb > layout.data_gb || content_gb(file) > layout.data_gb => {
-                    "; only once indexes are rebuilt, so that rows go into the others".to_owned()
-                }
-                _ => String::new(),
+                _ => (0.0, "; only once indexes are rebuilt, so that rows go into the others".to_owned()),
             };
             let text = format!(
-                "-- {} is larger than needed: {:.0} GB hold its part of the data and have these limits (DBCC SHRINKFILE{now}).\n",
-                in_a_line(&file.label()),
-                layout.data_gb
+                "-- {} is larger than needed: {data_gb:.0} GB hold its part of the data and have these limits (DBCC SHRINKFILE{now}).\n",
+                in_a_line(&file.label())
             );
-            self.gives.push(Step { database: database.to_owned(), text, gb: file.size_gb - least_gb });
+            self.gives.push(Step { database: database.to_owned(), text, gb });
         }
     }
 
@@ -192,13 +199,17 @@ impl Steps {
             let own = steps.iter().filter(|step| step.database.eq_ignore_ascii_case(database));
             own.map(|step| step.gb).sum::<f64>()
         };
-        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
-        let mut can_have_gb = free_gb.max(0.0) + more_gb.max(0.0);
-        for database in self.grows.iter().map(|step| &step.database) {
-            if !seen.insert(database.to_lowercase()) {
-                continue;
-            }
-            let needed_gb = of(&self.grows, database) - of(&self.shrinks, database) - of(&self.gives, database);
+        let mut seen = BTreeSet::new();
+        let steps = self.grows.iter().chain(&self.gives);
+        let databases = steps.map(|step| &step.database).filter(|database| seen.insert(database.to_lowercase()));
+        let needed = |one: &String| of(&self.grows, one) - of(&self.shrinks, one) - of(&self.gives, one);
+        // What is given back by hand comes before all that grows, of whatever database.
+        let (giving, taking): (Vec<_>, Vec<_>) =
+            databases.map(|one| (one, needed(one))).partition(|(_, needed_gb)| *needed_gb <= 0.0);
+        let given_gb = giving.iter().fold(0.0, |sum, (_, needed_gb)| sum - needed_gb);
+        let mut can_have_gb = free_gb.max(0.0) + more_gb.max(0.0) + given_gb;
+        let mut all = Vec::new();
+        for (database, needed_gb) in taking {
             if needed_gb <= can_have_gb {
                 can_have_gb -= needed_gb;
             } else {
@@ -234,9 +245,14 @@ impl Steps {
     /// such an instance can't have as much.
     pub fn raised_gb(&self, free_gb: Option<f64>, more_gb: Option<f64>) -> Option<f64> {
         let (kept, _) = self.kept(free_gb, more_gb);
-        let missing_gb = kept.needed_gb() - kept.given_gb() - free_gb?;
+        let missing_gb = kept.taken_gb() - free_gb?;
         let is_to_be_had = missing_gb > 0.0 && more_gb.is_none_or(|more| missing_gb <= more);
         (is_to_be_had && kept.needed_gb() > 0.0).then(|| in_steps(missing_gb))
+    }
+
+    /// GB that the statements take more than is there, once what can be given back before them is.
+    pub fn taken_gb(&self) -> f64 {
+        self.needed_gb() - self.given_gb()
     }
 
     /// GB that all statements take.
@@ -287,7 +303,7 @@ impl Steps {
             if first.is_empty() { "" } else { " First give space back by hand:" }
         );
         text.extend(first.iter().map(|step| step.text.as_str()));
-        let missing_gb = needed_gb - self.given_gb() - free_gb;
+        let missing_gb = self.taken_gb() - free_gb;
         let lacking_gb = missing_gb - more_gb.unwrap_or(f64::INFINITY);
         if lacking_gb > 0.0 {
             let more = match more_gb.filter(|more| *more > 0.0) {
@@ -302,13 +318,13 @@ impl Steps {
         } else if missing_gb > 0.0 {
             let _ = writeln!(text, "-- Raise the space of the instance by {} GB or more.", in_steps(missing_gb));
         }
-        let mut left_gb = free_gb;
+        let mut taken_gb = 0.0;
         for step in &self.grows {
-            if left_gb >= 0.0 && step.gb > left_gb {
+            let is_short = taken_gb > free_gb.max(0.0);
+            taken_gb += step.gb;
+            if !is_short && step.gb > 0.0 && taken_gb > free_gb {
                 text.push_str("-- From here on only once there is that space.\n");
-                left_gb = -1.0;
             }
-            left_gb -= step.gb;
             text.push_str(&step.text);
         }
         text.extend(last.iter().map(|step| step.text.as_str()));

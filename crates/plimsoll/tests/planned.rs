@@ -417,3 +417,69 @@ fn table_and_statements_of_layouts_are_of_the_same_files() {
         "{out}"
     );
 }
+
+/// Rows are spread over all files of a filegroup, and only files that are named grow.
+#[test]
+fn what_is_said_of_spread_rows_is_what_is_printed() {
+    let calm = "a,d1,data,2048,205,7500,58\na,d2,data,2048,205,375,3\na,d3,data,1,0.9,495,4\na,l,log,50,5,50,1\n";
+    let cool = "a,d1,data,2047,205,6750,225\na,d0,data,128,13,300,60\na,d2,data,128,64,75,88\na,l,log,50,5,50,1\n";
+    let three =
+        "a,d0,data,256,200,920,14\na,d1,data,1026,900,7500,58\na,d2,data,256,200,1725,112\na,l,log,129,5,50,1\n";
+    let small = "a,d0,data,10,1,465,3.6\na,d1,data,10,1,143,90\na,d2,data,5,0.5,440,88\na,l,log,1,0.1,50,1\n";
+    check(
+        PLAIN,
+        &[
+            (calm, "--vcores 8", &["Spread over all 3 of the filegroup"], &["full", "a_data_4"]),
+            (cool, "--vcores 8", &["with 25 % to spare"], &["are full", "488 GB"]),
+            (
+                three,
+                "--vcores 16",
+                &["a.d0 grows by 372 GB", "0 to 25.1 % more", "N'd0', SIZE = 628GB"],
+                &["N'd2', SIZE"],
+            ),
+            // What binds is one of those that grow, and no other.
+            (
+                small,
+                "--vcores 8",
+                &["0 to 66.7 % more", "then its MB/s are used up"],
+                &["Spread over all 2", "then others"],
+            ),
+        ],
+    );
+}
+
+/// What a layout of one database gives back before its rows move is room for the log of another.
+#[test]
+fn a_layout_makes_room_for_others() {
+    let rows = "big,d1,data,4000,3900,7400,120\nbig,d2,data,4000,3900,7300,120\nbig,log,log,100,1,495,30\n\
+                small,d,data,60,10,499,9\nsmall,log,log,10,1,10,1\ntempdb,t,data,16,1,,\n";
+    let wanted = &["big.log uses 99.0 %", "6 GB are free", "small.d is larger than needed", "N'log', SIZE = 130GB"];
+    check(
+        PLAIN,
+        &[(
+            rows,
+            "--vcores 8 --layouts",
+            wanted,
+            &["20.0 % more, depending on how much is wanted (the log may grow no faster). There is no room"],
+        )],
+    );
+    let mem = "a,d1,data,100,90,,\na,d2,data,100,90,490,10\nmem,d,data,10,9,20,1\nmem,l,log,100,9,490,5\n";
+    check(
+        PLAIN,
+        &[(
+            mem,
+            "--vcores 8 --space 1TB --layouts",
+            &["mem.l uses 98.0 %", "0 to 369 %", "130 2,300 150 369 mem l 98.0 IOPS 100 130 2,300 150 369"],
+            &[],
+        )],
+    );
+    check(
+        PLAIN,
+        &[(
+            "b,d,data,1900,9,1,1\nb,l,log,148.5,9,1,1\n",
+            "--vcores 4 --space 2TB",
+            &["take 0.500 GB more than the 2,048 GB"],
+            &[],
+        )],
+    );
+}

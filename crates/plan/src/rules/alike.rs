@@ -8,11 +8,17 @@ use crate::advice::{ABOVE_PERCENT, Advice, Finding};
 use crate::file::DatabaseFile;
 use crate::gain::{Bound, brings, fastest_ms, mean_ms, nearest};
 use crate::judgement;
-use crate::storage::Step;
+use crate::storage::{LimitOf, Step};
 
 /// Makes one piece of advice of those for files of a filegroup that have the same limits, and bounds what each brings by the other files.
 pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
     for places in databases(case.files).into_iter().filter(|places| places.len() > 1) {
+        // What grows for rows to be spread is computed with what is added: no other file grows with it.
+        let is_spread =
+            |one: &Advice| matches!(one.finding, Finding::Add { .. }) && one.files.iter().all(|at| places.contains(at));
+        if grown.iter().any(is_spread) {
+            continue;
+        }
         let mut steps: Vec<&Step> = Vec::new();
         for step in places.iter().filter_map(|at| case.limits.files[*at].step.as_ref()) {
             if !steps.contains(&step) {
@@ -84,24 +90,32 @@ fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
     };
     // One that does far more than its limits has others.
     let is_known = |at: &&usize| case.percent(**at) < ABOVE_PERCENT;
-    let of_all = places.iter().filter(is_known).filter_map(times).fold(f64::INFINITY, f64::min);
+    let known = places.iter().filter(is_known).filter_map(|at| Some((*at, times(at)?)));
+    let Some((next, (of_all, limit))) = known.min_by(|a, b| a.1.0.total_cmp(&b.1.0)) else { return f64::INFINITY };
     let all: Vec<&DatabaseFile> = places.iter().map(|at| &case.files[*at]).collect();
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
         // What is under way goes to all of them.
         let (read_ms, write_ms) = (mean_ms(&all), fastest_ms(&all));
         let file = DatabaseFile { read_ms, write_ms, ..case.files[first].clone() };
+        let is_own = one.files.contains(&next);
         if let Finding::Grow { used: Some((_, of_limit)), step, slow_ms: None, brings: gain, .. } = &mut one.finding {
-            let others = (of_all, Bound::Neighbours);
-            *gain = brings(&file, *of_limit, step, case.unthrottled_ms(), nearest(most_times(first, case), others));
+            let bound = match limit {
+                _ if !is_own => Bound::Neighbours,
+                of if of == *of_limit => Bound::Limit,
+                of => Bound::Other(of),
+            };
+            let of_all = nearest(most_times(first, case), (of_all, bound));
+            *gain = brings(&file, *of_limit, step, case.unthrottled_ms(), of_all);
         }
     }
     of_all
 }
 
-/// How many times what it does a file can do with these limits.
-fn lets(file: &DatabaseFile, step: &Step) -> Option<f64> {
+/// How many times what it does a file can do with these limits, and which of them it stands at then.
+pub fn lets(file: &DatabaseFile, step: &Step) -> Option<(f64, LimitOf)> {
     let times = |seen: Option<f64>, limit: Option<f64>| Some(limit? / seen.filter(|seen| *seen > 0.0)?);
-    let all = [times(file.iops, step.iops), times(file.mb_per_s, step.mb_per_s)];
-    all.into_iter().flatten().reduce(f64::min)
+    let iops = times(file.iops, step.iops).map(|times| (times, LimitOf::Iops));
+    let rate = times(file.mb_per_s, step.mb_per_s).map(|times| (times, LimitOf::Bandwidth));
+    iops.into_iter().chain(rate).min_by(|a, b| a.0.total_cmp(&b.0))
 }

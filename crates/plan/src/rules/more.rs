@@ -7,7 +7,7 @@ use super::sizes::{databases, whole_gb};
 use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Larger};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
-use crate::gain;
+use crate::gain::{self, Bound, nearest};
 use crate::judgement;
 use crate::layout::{ROOM_PART, Rules};
 use crate::storage::{Step, Storage};
@@ -21,78 +21,109 @@ const FEWER: f64 = 1.5;
 /// Data files over which rows are spread, beside those that are there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct More {
-    /// How many.
+    /// How many are added.
     pub added: usize,
-    /// The size of each, in GB.
+    /// The size of each, in GB; of files that grow, too.
     pub size_gb: f64,
     /// What each has.
     pub step: Step,
+    /// Those that are there and grow to this size, by their places among these.
+    pub grown: Vec<usize>,
+    /// All that there are then: sizes and limits. What is said of them is computed from these alone.
+    pub files: Vec<(f64, Step)>,
 }
 
-/// The files that are there: how many, those that stay as they are, and those that are to be as large as what is added.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Now<'a> {
-    /// How many.
-    pub files: usize,
-    /// Size and limits of each that stays as it is.
-    pub kept: &'a [(f64, Step)],
-    /// The size of the largest of the others, in GB.
-    pub largest_gb: f64,
-    /// The sizes of the others together, in GB.
-    pub grown_gb: f64,
+impl More {
+    /// GB that they take more than those that are there.
+    fn taken_gb(&self, now: &[(f64, Step)]) -> f64 {
+        let all_gb = |files: &[(f64, Step)]| files.iter().map(|(size_gb, _)| size_gb).sum::<f64>();
+        // What arithmetic leaves is no difference.
+        ((all_gb(&self.files) - all_gb(now)) * 1e6).round() / 1e6
+    }
+
+    /// How many files are added or grow.
+    fn changes(&self) -> usize {
+        self.added + self.grown.len()
+    }
 }
 
-/// How much of some limit files have together, of which each gets rows by its size and the busiest does so many times its share.
+/// How much of some limit files have together, of which each gets rows by its size and the busiest of several does so many times its share.
 fn together(files: &[(f64, Step)], of: fn(&Step) -> Option<f64>, imbalance: f64) -> Option<f64> {
+    let imbalance = if files.len() > 1 { imbalance } else { 1.0 };
     let all_gb: f64 = files.iter().map(|(size_gb, _)| size_gb).sum();
     let each = files.iter().map(|(size_gb, step)| Some(of(step)? * all_gb / (size_gb * imbalance)));
     each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
 }
 
-/// The least space in further files, or nearly so in fewer, with which those that are there carry these IOPS and MB/s with room to spare, where their
-/// rows take so many GB, with the room that they are to have. `None` where as many as a layout may have do not. With no file yet, those that carry it from the beginning.
+/// The least space in further files, or nearly so in fewer, with which files carry these IOPS and MB/s with room to spare, where their rows take so
+/// many GB, with the room that they are to have. `now` are those that are there, of which some may grow to the size of what is added, or in its
+/// place. `None` where as many as a layout may have do not carry it. With no file yet, those that carry it from the beginning.
 pub fn more(
+    rates: [f64; 2],
+    content_gb: f64,
+    now: &[(f64, Step)],
+    (storage, rules): (&Storage<'_>, &Rules),
+) -> Option<More> {
+    // Some of the files, next to each other by size, grow to the size of what is added, or none does: whatever takes the least space.
+    let mut by_size: Vec<usize> = (0..now.len()).collect();
+    by_size.sort_by(|a, b| now[*a].0.total_cmp(&now[*b].0));
+    // Of more than a layout may have all grow or none.
+    let fewest = if now.len() <= rules.most_files as usize { 1 } else { now.len().max(1) };
+    let grown = (fewest..=now.len()).flat_map(|length| by_size.windows(length));
+    let all = std::iter::once([].as_slice()).chain(grown);
+    let tried = all.filter_map(|grown| beside_grown(rates, content_gb, (now, grown), (storage, rules)));
+    tried.min_by(|a, b| a.taken_gb(now).total_cmp(&b.taken_gb(now)).then_with(|| a.changes().cmp(&b.changes())))
+}
+
+/// The same where these of the files grow to the size of what is added.
+fn beside_grown(
     [iops, mb_per_s]: [f64; 2],
     content_gb: f64,
-    now: Now<'_>,
+    (now, grown): (&[(f64, Step)], &[usize]),
     (storage, rules): (&Storage<'_>, &Rules),
 ) -> Option<More> {
     let times = (1.0 + rules.headroom_percent / 100.0) * rules.imbalance;
-    // So many GB take as many rows as those that are there have too many of: rows go by size.
+    // So many GB take as many rows as those that stay have too many of: rows go by size.
     let whole = |(size_gb, step): &(f64, Step)| {
         let gb = |rate: f64, limit: Option<f64>| limit.map_or(f64::INFINITY, |limit| rate * times * size_gb / limit);
         gb(iops, step.iops).max(gb(mb_per_s, step.mb_per_s))
     };
-    let kept_gb: f64 = now.kept.iter().map(|(size_gb, _)| size_gb).sum();
+    let stays: Vec<&(f64, Step)> = (0..now.len()).filter(|at| !grown.contains(at)).map(|at| &now[at]).collect();
+    let stays_gb: f64 = stays.iter().map(|(size_gb, _)| size_gb).sum();
     // What arithmetic leaves is no reason for another file.
-    let relief_gb = (now.kept.iter().map(whole).fold(0.0, f64::max) - kept_gb).max(0.0) + 1.0;
-    let tried = |(all, step): (usize, &Step)| {
-        let part_gb = match all - now.kept.len() {
+    let relief_gb = (stays.iter().map(|one| whole(one)).fold(0.0, f64::max) - stays_gb).max(0.0) + 1.0;
+    let largest_gb = grown.iter().map(|at| now[*at].0).fold(0.0, f64::max);
+    let tried = |(added, step): (usize, &Step)| {
+        let part_gb = match added + grown.len() {
             0 => 0.0,
-            _ if now.kept.is_empty() => whole_gb(content_gb / all as f64),
+            new if stays.is_empty() => whole_gb(content_gb / new as f64),
             // What is there holds all rows.
             new => whole_gb(relief_gb / new as f64),
         };
-        let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(now.largest_gb)).max(1.0);
+        let size_gb = storage.begins_gb(step).max(part_gb).max(whole_gb(largest_gb)).max(1.0);
         let step = storage.step(size_gb)?;
-        let new = std::iter::repeat_n((size_gb, step.clone()), all - now.kept.len());
-        let files: Vec<(f64, Step)> = now.kept.iter().cloned().chain(new).collect();
+        // One that is as large keeps its size.
+        let grown: Vec<usize> = grown.iter().copied().filter(|at| whole_gb(now[*at].0) < size_gb).collect();
+        let mut files = now.to_vec();
+        for at in &grown {
+            files[*at] = (size_gb, step.clone());
+        }
+        files.extend(std::iter::repeat_n((size_gb, step.clone()), added));
         let carries = |rate: f64, of: fn(&Step) -> Option<f64>| {
             Some(rate * (1.0 + rules.headroom_percent / 100.0) <= together(&files, of, rules.imbalance)?)
         };
         let is_enough = carries(iops, |step| step.iops)? && carries(mb_per_s, |step| step.mb_per_s)?;
-        is_enough.then(|| More { added: all - now.files, size_gb, step: step.clone() })
+        is_enough.then(|| More { added, size_gb, step: step.clone(), grown, files })
     };
-    let most = now.files.max(rules.most_files as usize);
+    let most = (rules.most_files as usize).saturating_sub(now.len());
     // Those that are there may have enough once their rows are spread.
-    let all = (now.files.max(1)..=most).flat_map(|all| storage.steps.iter().map(move |step| (all, step)));
+    let least = usize::from(now.is_empty());
+    let all = (least..=most).flat_map(|added| storage.steps.iter().map(move |step| (added, step)));
     let all: Vec<More> = all.filter_map(tried).collect();
-    let grown = now.files - now.kept.len();
-    let gb = |one: &More| (one.added + grown) as f64 * one.size_gb - now.grown_gb;
-    let least_gb = all.iter().map(gb).reduce(f64::min)?;
+    let least_gb = all.iter().map(|one| one.taken_gb(now)).reduce(f64::min)?;
     // Each file more is one to look after, so that fewer are better where they take little more.
-    let near = all.into_iter().filter(|one| gb(one) <= FEWER * least_gb);
-    near.min_by(|a, b| a.added.cmp(&b.added).then(gb(a).total_cmp(&gb(b))))
+    let near = all.into_iter().filter(|one| one.taken_gb(now) <= FEWER * least_gb);
+    near.min_by(|a, b| a.added.cmp(&b.added).then(a.taken_gb(now).total_cmp(&b.taken_gb(now))))
 }
 
 /// Where no size of data files has enough, further ones of their filegroup do, one answer for all of it.
@@ -151,19 +182,12 @@ fn beside(mut one: Advice, grown: &[Advice], places: &[usize], case: &Case<'_>) 
     one
 }
 
-/// Whether files of a filegroup have room for the rows that those at a limit have more than their share of, by size; so it is where nobody said how
-/// much of them is used.
-fn have_room(at_limit: &[usize], places: &[usize], files: &[DatabaseFile]) -> bool {
-    let used = |at: &usize| files[*at].used_gb;
-    let Some(content_gb) = places.iter().map(used).sum::<Option<f64>>() else { return true };
-    let all_gb: f64 = places.iter().map(|at| files[*at].size_gb).sum();
-    let share_gb = |at: &usize| content_gb * files[*at].size_gb / all_gb;
-    let excess_gb: f64 = at_limit.iter().map(|at| (used(at).unwrap_or(0.0) - share_gb(at)).max(0.0)).sum();
-    let others = places.iter().filter(|at| !at_limit.contains(at));
-    let room_gb: f64 = others.map(|at| files[*at].size_gb - used(at).unwrap_or(0.0)).sum();
-    // New pages go by free space: as much has to be free elsewhere as in the files that are to give rows.
-    let own_gb: f64 = at_limit.iter().map(|at| files[*at].size_gb - used(at).unwrap_or(0.0)).sum();
-    room_gb >= excess_gb && room_gb >= own_gb
+/// From this part on a file is full: rows come into none that is so, as far as that is known.
+const FULL_PART: f64 = 0.95;
+
+/// Whether a file takes no more rows.
+fn is_full(file: &DatabaseFile) -> bool {
+    file.used_gb.is_some_and(|used| used >= FULL_PART * file.size_gb)
 }
 
 /// The least sizes with which files hold what they have, with room to grow, and keep their limits; `None` where it is not known what is used, or where
@@ -211,86 +235,58 @@ fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
     larger_gb - other_gb > little_gb.max(LITTLE_GB)
 }
 
-/// What is to be added to data files of which these stand at a limit. Others grow to the size of what is added, or in its place, where that takes
-/// less space.
+/// What is to be added to data files of which these stand at a limit. Some grow to the size of what is added, or in its place, where that takes
+/// less space. Rows are spread over all files of the filegroup that take any, whatever they do now.
 fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
     // One that does far more than its limits has others, and goes on with what it does.
     let places: Vec<usize> = places.iter().copied().filter(|at| case.percent(*at) < ABOVE_PERCENT).collect();
+    let files = |places: &[usize]| places.iter().map(|at| &case.files[*at]).collect::<Vec<_>>();
     // What nobody saw may be anything.
-    if !DatabaseFile::have_rates_alike(&places.iter().map(|at| &case.files[*at]).collect::<Vec<_>>()) {
+    if !DatabaseFile::have_rates_alike(&files(&places)) {
         return None;
     }
-    // Rows go where there is room: others that are full take none, and keep what they have.
-    let others_full = places.len() > at_limit.len() && !have_room(at_limit, &places, case.files);
-    let is_of_it = |at: &usize| !others_full || at_limit.contains(at);
-    let places: Vec<usize> = places.into_iter().filter(is_of_it).collect();
+    let own = files(&places);
+    let sum = |of: fn(&DatabaseFile) -> Option<f64>| own.iter().filter_map(|file| of(file)).sum::<f64>();
+    let rates = [sum(|file| file.iops), sum(|file| file.mb_per_s)];
+    // Rows go where there is room: another one that is full takes none. What it has may come into the rest, where indexes are rebuilt.
+    let (full, places): (Vec<usize>, Vec<usize>) =
+        places.into_iter().partition(|at| is_full(&case.files[*at]) && !at_limit.contains(at));
     let first = *at_limit.first()?;
     let (used_percent, of_limit) = used(&case.files[first], &case.limits.files[first])?;
-    let own = || places.iter().map(|at| &case.files[*at]);
-    let sum = |of: fn(&DatabaseFile) -> f64| own().map(of).sum::<f64>();
-    let rates = [sum(|file| file.iops.unwrap_or(0.0)), sum(|file| file.mb_per_s.unwrap_or(0.0))];
-    let content_gb = sum(|file| file.used_gb.map_or(file.size_gb, |used| used * (1.0 + ROOM_PART)));
-    let kept = places.iter().map(|at| Some((case.files[*at].size_gb, case.limits.files[*at].step.clone()?)));
-    let kept = kept.collect::<Option<Vec<(f64, Step)>>>()?;
+    let content = |file: &&DatabaseFile| file.used_gb.map_or(file.size_gb, |used| used * (1.0 + ROOM_PART));
+    let content_gb = files(&places).iter().map(content).sum();
+    let now = places.iter().map(|at| Some((case.files[*at].size_gb, case.limits.files[*at].step.clone()?)));
+    let now = now.collect::<Option<Vec<(f64, Step)>>>()?;
     let rules = Rules::default();
-    let with = |kept: &[(f64, Step)], grown: &[usize]| {
-        let sizes = || grown.iter().map(|at| case.files[*at].size_gb);
-        let (largest_gb, grown_gb) = (sizes().fold(0.0, f64::max), sizes().sum());
-        let now = Now { files: places.len(), kept, largest_gb, grown_gb };
-        more(rates, content_gb, now, (case.storage, &rules))
-    };
-    // Some of the files, next to each other by size, grow to the size of what is added, or none does: whatever takes the least space.
-    let mut by_size: Vec<usize> = (0..places.len()).collect();
-    by_size.sort_by(|a, b| kept[*a].0.total_cmp(&kept[*b].0));
-    // Of more than a layout may have all grow or none.
-    let fewest = if places.len() <= rules.most_files as usize { 1 } else { places.len() };
-    let grown = (fewest..=places.len()).flat_map(|length| by_size.windows(length));
-    let tried = std::iter::once([].as_slice()).chain(grown).filter_map(|grown| {
-        let stays = (0..places.len()).filter(|at| !grown.contains(at)).map(|at| kept[at].clone()).collect::<Vec<_>>();
-        let grown: Vec<usize> = grown.iter().map(|at| places[*at]).collect();
-        let more = with(&stays, &grown)?;
-        let is_smaller = |at: &usize| whole_gb(case.files[*at].size_gb) < more.size_gb;
-        let smaller: Vec<usize> = grown.into_iter().filter(is_smaller).collect();
-        Some((more, smaller, stays))
-    });
-    let taken_gb = |more: &More, smaller: &[usize]| {
-        let grown_gb: f64 = smaller.iter().map(|at| more.size_gb - case.files[*at].size_gb).sum();
-        more.added as f64 * more.size_gb + grown_gb
-    };
-    let (more, smaller, stays) = tried.min_by(|a, b| taken_gb(&a.0, &a.1).total_cmp(&taken_gb(&b.0, &b.1)))?;
+    let with = |now: &[(f64, Step)]| more(rates, content_gb, now, (case.storage, &rules));
+    let plain = with(&now)?;
     // Where there is no room for that, files that are part empty give some back first and keep their limits: smaller ones then carry as much.
     let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
-    let has_no_room = smaller.is_empty() && more.added > 0 && taken_gb(&more, &[]) > free_gb;
-    let shrunk = shrunk(&places, &kept, case).filter(|_| has_no_room);
-    let with_less = shrunk.as_ref().and_then(|kept| with(kept, &[])).filter(|less| less.added > 0);
-    let (more, kept, shrunk) = match (with_less, shrunk) {
-        (Some(less), Some(smaller)) => {
-            let sizes = places.iter().zip(&smaller).map(|(at, (size_gb, _))| (*at, *size_gb));
-            let sizes = sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect();
-            (less, smaller, sizes)
-        }
-        _ => (more, stays, Vec::new()),
-    };
-    let all = places.len() + more.added;
-    let new = std::iter::repeat_n((more.size_gb, more.step.clone()), all - kept.len());
-    let files: Vec<(f64, Step)> = kept.iter().cloned().chain(new).collect();
-    let of = |limit: fn(&Step) -> Option<f64>| together(&files, limit, if all > 1 { rules.imbalance } else { 1.0 });
-    let step = Step { iops: of(|step| step.iops), mb_per_s: of(|step| step.mb_per_s), ..more.step.clone() };
-    let own: Vec<&DatabaseFile> = own().collect();
-    let brings = gain::brings_all(&own, of_limit, &step, case.unthrottled_ms(), most_times(first, case));
-    let More { added, size_gb, step } = more;
+    let has_no_room = plain.grown.is_empty() && plain.added > 0 && plain.taken_gb(&now) > free_gb;
+    let smaller = shrunk(&places, &now, case).filter(|_| has_no_room);
+    let with_less = smaller.and_then(|smaller| {
+        let less = with(&smaller).filter(|less| less.added > 0 && less.grown.is_empty())?;
+        let sizes = places.iter().zip(&smaller).map(|(at, (size_gb, _))| (*at, *size_gb));
+        Some((less, sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect()))
+    });
+    let (more, shrunk) = with_less.unwrap_or((plain, Vec::new()));
+    let of = |limit: fn(&Step) -> Option<f64>| together(&more.files, limit, rules.imbalance);
+    let all = Step { iops: of(|step| step.iops), mb_per_s: of(|step| step.mb_per_s), ..more.step.clone() };
+    // One that keeps its rows does more with the others, as far as its limits let it.
+    let lets = |at: &usize| alike::lets(&case.files[*at], case.limits.files[*at].step.as_ref()?);
+    let by_full = full.iter().filter_map(lets).map(|(times, _)| times).fold(f64::INFINITY, f64::min);
+    let most_times = nearest(most_times(first, case), (by_full, Bound::Neighbours));
+    let brings = gain::brings_all(&own, of_limit, &all, case.unthrottled_ms(), most_times);
+    let grown: Vec<usize> = more.grown.iter().map(|at| places[*at]).collect();
+    let More { added, size_gb, step, files, .. } = more;
     let grow = Finding::Grow { used: None, slow_ms: None, size_gb, step: step.clone(), fits: true, brings: None };
-    let mut answers: Vec<Advice> = Some(smaller)
-        .filter(|all| !all.is_empty())
-        .and_then(|all| advice::of("file-at-limit", all, grow))
-        .into_iter()
-        .collect();
+    let grow = Some(grown).filter(|all| !all.is_empty()).and_then(|all| advice::of("file-at-limit", all, grow));
     let add = Finding::Add {
         used_percent,
         of: of_limit,
         added,
-        all,
-        others_full,
+        all: files.len(),
+        others_full: !full.is_empty(),
         shrunk,
         size_gb,
         step,
@@ -298,6 +294,5 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         fits: true,
         larger: None,
     };
-    answers.extend(advice::of("more-files", at_limit.to_vec(), add));
-    Some(answers)
+    Some(grow.into_iter().chain(advice::of("more-files", at_limit.to_vec(), add)).collect())
 }

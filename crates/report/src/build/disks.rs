@@ -2,7 +2,7 @@
 
 use plimsoll_plan::activity::BUSY_MS;
 use plimsoll_plan::layout::Rules;
-use plimsoll_plan::rules::more::{Now, more};
+use plimsoll_plan::rules::more::more;
 use plimsoll_plan::sources::Disks;
 use plimsoll_plan::{Activity, Demand, FileKind, Step, Storage};
 
@@ -101,7 +101,7 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
         None => {
             let rules = Rules { headroom_percent, ..Rules::default() };
             let rates = [&disk.iops, &disk.mb_per_s].map(|demand| demand.highest().unwrap_or(0.0));
-            let several = more(rates, 0.0, Now::default(), (storage, &rules)).map_or_else(
+            let several = more(rates, 0.0, &[], (storage, &rules)).map_or_else(
                 || "more than eight".to_owned(),
                 |more| {
                     format!("several, at least {} of {}", count(more.added, "data file"), quantity(more.size_gb, "GB"))

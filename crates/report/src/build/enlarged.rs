@@ -4,13 +4,13 @@ use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::rules::used;
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::storage::LimitOf;
-use plimsoll_plan::{Advice, DatabaseFile, Finding, Limits, Step};
+use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Limits, Step};
 
 use super::of_plan::Plan;
 use crate::model::{Table, number, text};
 
 /// Why a file grows that stands at no limit.
-const SPREAD: &str = "Rows are spread over it as well: files of one size. They come into it once indexes are rebuilt.";
+const SPREAD: &str = "Rows are spread over it as well, by its size. They come into it once indexes are rebuilt.";
 
 /// The statements that enlarge them, as far as they fit at all.
 pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits), free_gb: Option<f64>) -> String {
@@ -73,7 +73,17 @@ pub(super) fn rows<'a>(plan: &Plan<'a>) -> Vec<Row<'a>> {
         }
     }
     let rest = layouts.iter().flat_map(|found| &found.grown).filter(|(at, _)| !seen.contains(at));
-    all.extend(rest.map(|(at, size_gb)| row(*at, *size_gb, storage.step(*size_gb).cloned())));
+    // A log of a layout does what the layout brings it; of data files that is of all together.
+    let gain = |at: usize| {
+        let own = layouts.iter().flat_map(|found| &found.gains).find(|gain| gain.file == at);
+        own.filter(|_| files[at].kind == FileKind::Log).map(|gain| gain.brings.most_percent)
+    };
+    all.extend(
+        rest.map(|(at, size_gb)| Row {
+            most_percent: gain(*at),
+            ..row(*at, *size_gb, storage.step(*size_gb).cloned())
+        }),
+    );
     all
 }
 

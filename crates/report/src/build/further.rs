@@ -70,8 +70,9 @@ pub(super) fn more_files(stands: &str, found: &Finding, at_limit: usize) -> Stri
     let over =
         if *others_full { format!("these {all}, as others of the filegroup are full,") } else { format!("all {all}") };
     if *added == 0 {
+        let over = if *others_full { over } else { format!("{over} of the filegroup") };
         return format!(
-            "{stands}. Spread over all {all} of the filegroup by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
+            "{stands}. Spread over {over} by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
              that){brings}.{room}"
         );
     }

@@ -148,7 +148,10 @@ fn split(advised: &[Advice]) -> (Vec<&Advice>, Vec<&Advice>) {
         grown += usize::from(is_grown(one) && !one.is_alternative);
         // All that can be smaller are one sentence.
         let is_smaller = matches!(one.finding, Finding::Shrink { .. });
-        let has_place = is_smaller || (first.len() < MOST_ADVICE && !(is_grown(one) && grown > MOST_GROWN));
+        // What is added to a filegroup stands in no table.
+        let has_place = is_smaller
+            || matches!(one.finding, Finding::Add { .. })
+            || (first.len() < MOST_ADVICE && !(is_grown(one) && grown > MOST_GROWN));
         if !one.is_alternative && has_place {
             first.push(one);
         } else if one.is_alternative || !is_grown(one) {
@@ -286,6 +289,12 @@ pub fn over_limits(limits: &Limits, files: &[DatabaseFile]) -> Vec<String> {
 
 fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
     match broken {
+        // What rounding hides is said as a difference.
+        Broken::Space { file_gb, space_gb } if quantity(*file_gb, "GB") == quantity(*space_gb, "GB") => format!(
+            "all files take {} more than the {} of the instance, those of tempdb among them.",
+            quantity(file_gb - space_gb, "GB"),
+            quantity(*space_gb, "GB")
+        ),
         Broken::Space { file_gb, space_gb } => format!(
             "all files take {}, those of tempdb among them, and the instance has {}.",
             quantity(*file_gb, "GB"),

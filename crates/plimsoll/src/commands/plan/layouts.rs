@@ -6,7 +6,6 @@ use plimsoll_plan::choice::{self, Choice, Enlarged};
 use plimsoll_plan::judgement::Judgement;
 use plimsoll_plan::layout::{self, Layout, Need, Rules};
 use plimsoll_plan::limits::Limits;
-use plimsoll_plan::statements::Steps;
 use plimsoll_plan::trial::{Trial, trial};
 use plimsoll_plan::{Advice, DatabaseFile, Finding, Storage};
 use plimsoll_report::layouts::Found;
@@ -75,7 +74,7 @@ pub(super) fn search(
     room::fit_together(&mut found, given);
     let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
     // A layout that can't be reached in the space is none: what is advised without layouts is done then.
-    let mut steps = steps(&found, given);
+    let mut steps = room::steps(&found, given);
     loop {
         let mut out: Vec<String> = room::without_blobs(&found, given);
         out.extend(steps.without_room(free_gb, storage.raise_gb()).into_iter().map(|(database, _)| database));
@@ -84,7 +83,7 @@ pub(super) fn search(
             break;
         }
         room::leave(&mut found, given, is_out);
-        steps = self::steps(&found, given);
+        steps = room::steps(&found, given);
     }
     let gains = |(need, layout): (&Need, &Layout)| choice::gains(need, layout, (files, judged), storage);
     found.gains = found.pairs().flat_map(gains).collect();
@@ -92,26 +91,6 @@ pub(super) fn search(
     found.raised_gb = steps.raised_gb(free_gb, storage.raise_gb());
     found.grown = steps.enlarged(files, free_gb, storage.raise_gb());
     Ok(found)
-}
-
-/// The statements of all that was found.
-fn steps(found: &Found, Given { files, judged, storage, .. }: Given<'_>) -> Steps {
-    let mut steps = Steps::default();
-    let enlarged = found.enlarged.iter().map(|one| (one, "What was seen leaves too little of its limits."));
-    let advised = found.advised.iter().map(|one| (one, "It stands at its limits, or the files beside it do."));
-    for (one, reason) in enlarged.chain(advised) {
-        for (at, size_gb) in &one.files {
-            steps.enlarge(&files[*at], *size_gb, reason);
-        }
-        for one in one.further.iter().map(|place| &judged.advice[*place]) {
-            steps.more(&one.finding, one.files[0], files);
-        }
-    }
-    for (need, layout) in found.pairs() {
-        let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
-        steps.layout(&need.database, files, layout, &like_gb);
-    }
-    steps
 }
 
 /// Tries the first layouts of each database under load, for as long as people wait: of many databases none.
@@ -147,7 +126,14 @@ pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found:
     // What others took the room of.
     let is_out = |at: usize| found.without_room.contains(&at) && !is_enlarged(at);
     let has_statements = !found.statements.is_empty();
+    let is_done = |at: usize, size_gb: f64| {
+        found.grown.iter().any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() <= 0.5)
+    };
     for (place, one) in advised.iter_mut().enumerate() {
+        // A layout of another database may make room.
+        if let Finding::Grow { size_gb, fits, .. } = &mut one.finding {
+            *fits |= one.files.iter().all(|at| is_done(*at, *size_gb));
+        }
         let is_done = without_layout().any(|one| one.further.contains(&place));
         let Some(at) = one.files.first() else {
             one.is_alternative |= matches!(one.finding, Finding::Short { .. }) && has_statements;

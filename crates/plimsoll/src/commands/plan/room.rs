@@ -7,6 +7,7 @@ use plimsoll_plan::layout::{self, Layout, Need};
 use plimsoll_plan::limits::Limits;
 use plimsoll_plan::rules::space::{self, Bundle};
 use plimsoll_plan::rules::used;
+use plimsoll_plan::statements::Steps;
 use plimsoll_plan::{DatabaseFile, FileKind, Finding, Storage};
 use plimsoll_report::layouts::Found;
 
@@ -115,14 +116,15 @@ pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
 fn fit_advised(found: &mut Found, given: Given<'_>) {
     let Given { files, storage, .. } = given;
     let mut limits = given.limits.clone();
+    let mut steps = Steps::default();
     for (need, layout) in found.pairs() {
         let own = (0..files.len()).filter(|at| given.is_of(*at, need) && files[*at].kind != FileKind::Container);
-        let now = own.fold((0.0, 0.0), |(gb, blobs), at| {
-            (gb + files[at].size_gb, blobs + limits.files[at].blob_gb.unwrap_or(0.0))
-        });
-        limits.file_gb += layout.space_gb - now.0;
-        limits.blob_gb += layout.blob_gb - now.1;
+        let now_gb = own.fold(0.0, |blobs, at| blobs + limits.files[at].blob_gb.unwrap_or(0.0));
+        limits.blob_gb += layout.blob_gb - now_gb;
+        lay(&mut steps, (need, layout), given);
     }
+    // Others have room only in what is given back before rows move.
+    limits.file_gb += steps.taken_gb();
     let enlarged = given.wanted(&found.enlarged);
     let wanted: Vec<Bundle> = enlarged.into_iter().chain(given.wanted(&found.advised)).collect();
     let fit = space::fit(files, &limits, storage, &wanted);
@@ -131,6 +133,30 @@ fn fit_advised(found: &mut Found, given: Given<'_>) {
     given.take_out(&mut found.advised, &out);
     let new: Vec<usize> = out.into_iter().filter(|at| !found.without_room.contains(at)).collect();
     found.without_room.extend(new);
+}
+
+/// The statements of all that was found.
+pub(super) fn steps(found: &Found, given: Given<'_>) -> Steps {
+    let Given { files, judged, .. } = given;
+    let mut steps = Steps::default();
+    let enlarged = found.enlarged.iter().map(|one| (one, "What was seen leaves too little of its limits."));
+    let advised = found.advised.iter().map(|one| (one, "It stands at its limits, or the files beside it do."));
+    for (one, reason) in enlarged.chain(advised) {
+        for (at, size_gb) in &one.files {
+            steps.enlarge(&files[*at], *size_gb, reason);
+        }
+        for one in one.further.iter().map(|place| &judged.advice[*place]) {
+            steps.more(&one.finding, one.files[0], files);
+        }
+    }
+    found.pairs().for_each(|pair| lay(&mut steps, pair, given));
+    steps
+}
+
+/// Adds the statements of a layout.
+fn lay(steps: &mut Steps, (need, layout): (&Need, &Layout), Given { files, storage, .. }: Given<'_>) {
+    let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
+    steps.layout(&need.database, files, layout, &like_gb);
 }
 
 /// Databases whose layouts have no room for their blobs beside the old ones, while rows are moved.
@@ -162,7 +188,7 @@ pub(super) fn without_blobs(found: &Found, given: Given<'_>) -> Vec<String> {
 pub(super) fn leave(found: &mut Found, given: Given<'_>, is_out: impl Fn(&Need) -> bool) {
     let (kept, out): (Vec<usize>, Vec<usize>) = (0..found.needs.len()).partition(|at| !is_out(&found.needs[*at]));
     for need in out.iter().map(|at| &found.needs[*at]) {
-        found.advised.extend(choice::advised(&need.database, (given.files, given.judged), |_| true));
+        found.advised.extend(choice::advised_beside_layouts(&need.database, (given.files, given.judged)));
         found.out_of_reach.push(need.database.clone());
     }
     found.chosen = found.chosen.as_ref().map(|all| kept.iter().filter_map(|at| all.get(*at).copied()).collect());
