@@ -271,3 +271,73 @@ fn a_limit_of_the_logs_device_is_taken_in_the_engines_own_writes() {
     let limits = hardware.limits(plimsoll_hardware::Role::Log);
     assert!(limits.iter().any(|(_, per_second)| (per_second - 30.0).abs() < 1e-6), "{limits:?}");
 }
+
+/// Four sessions that update: a request takes 0.25 ms of two cores, a write of the log with its sync 0.8 ms, and the server says neither.
+/// What it shows is how many sessions it saw in a sync, and how many waited for the log.
+fn updating(change: impl Fn(&mut Vec<SampleColumn>)) -> RunRecord {
+    let mut record = record();
+    record.target = "postgres://h/d".to_owned();
+    record.engine = "postgresql".to_owned();
+    record.ceilings = Ceiling::new("cpu", 2.0, "CPUs of the machine").into_iter().collect();
+    let mut columns = vec![
+        column("server_cpu", 0.25e-3 * RATE),
+        column("commits", RATE),
+        column("log_writes", RATE / 2.0),
+        column("log_syncs", RATE / 2.0),
+        column("log_write_rate", RATE * 1024.0 / 1_048_576.0),
+        column("data_reads", 0.0),
+        column("cache_misses", 0.0),
+        column("on_cpu", 0.3),
+        column("flushing_log", 0.8e-3 * RATE / 2.0),
+        column("waiting_for_log_write", 2.8),
+    ];
+    change(&mut columns);
+    let repetition = &mut record.repetitions[0];
+    repetition.phases[0].sessions = 4;
+    repetition.samples[0].columns = columns;
+    record
+}
+
+fn observed(record: &RunRecord) -> Calibrated {
+    let evidence = Evidence::of(record).unwrap();
+    let hardware = Hardware::observed(record, &evidence);
+    Calibrated::of(record, evidence, hardware, &Arc::default()).unwrap()
+}
+
+fn with_log(latency: &str) -> Spec {
+    spec(&format!("[cpu]\ncores = 2\nstatement_time = \"40us\"\n[log]\nwrite_latency = \"{latency}\"\n"))
+}
+
+#[test]
+fn the_time_of_the_log_that_a_run_waited_for_is_taken_off_where_the_log_is_another() {
+    let calibrated = observed(&updating(|_| ()));
+    let on = |latency: &str| calibrated.predict(&calibrated.hardware.moved_to(&with_log(latency), false)).unwrap();
+    let [same, fast, none] = ["0.8ms", "0.2ms", "0.01ms"].map(|latency| on(latency).rate);
+    assert!((same.value / RATE - 1.0).abs() < 0.08, "the same log: {same:?}");
+    assert!(fast.value > 1.4 * RATE && none.value > fast.value, "{fast:?} {none:?}");
+    // Of 4.08 ms the log had 2.86, and 0.25 the CPU: without the log as few as 0.3 ms may be left, and as many as 2.4.
+    assert!(none.low < 1.7 * RATE && none.high > 4.0 * RATE, "{none:?}");
+    let said = on("0.01ms").unknown.join("; ");
+    assert!(said.contains("goes with the time of a write"), "{said}");
+}
+
+#[test]
+fn writes_and_syncs_of_the_log_that_the_server_times_are_a_write_of_it_together() {
+    let calibrated = observed(&updating(|columns| {
+        columns.retain(|column| column.metric != "flushing_log");
+        columns.extend([column("log_write_latency", 0.03), column("log_sync_latency", 0.77)]);
+    }));
+    let same = calibrated.predict(&calibrated.hardware.moved_to(&with_log("0.8ms"), false)).unwrap();
+    assert!((same.rate.value / RATE - 1.0).abs() < 0.08, "{:?}", same.rate);
+}
+
+#[test]
+fn where_nobody_says_how_long_the_log_took_the_interval_has_room_for_all_of_it() {
+    let calibrated = observed(&updating(|columns| {
+        columns.retain(|column| !["flushing_log", "waiting_for_log_write"].contains(&column.metric.as_str()));
+    }));
+    let same = calibrated.predict(&calibrated.hardware.moved_to(&with_log("0.8ms"), false)).unwrap();
+    assert!(same.rate.low < 0.8 * RATE && same.rate.high > 1.5 * RATE, "{:?}", same.rate);
+    let said = same.unknown.join("; ");
+    assert!(said.contains("how long a write of its log took"), "{said}");
+}

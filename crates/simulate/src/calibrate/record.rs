@@ -11,8 +11,9 @@ use plimsoll_measurement::{
 
 use super::counted::{CPU, Counted, DATA, ELSE, IoCount, LOG, SLOTS};
 use super::demand::Demand;
+use super::gains::LimitGain;
 use super::hardware::Hardware;
-use super::predict::{Calibrated, LimitGain, Prediction};
+use super::predict::{Calibrated, Prediction};
 use super::usage::resources;
 use crate::grid::Replicated;
 use crate::record::{About, first_and_second, repetition, told, used};
