@@ -82,7 +82,10 @@ pub fn against_first(records: &[RunRecord]) -> Vec<Compared<'_>> {
     for pair in &mut pairs {
         let sentence = predictions::sentence(pair.base, pair.other);
         if let Some((sentence, row)) = sentence.zip(pair.rows.first_mut()) {
-            row.note = Some(row.note.take().map_or_else(|| sentence.clone(), |note| format!("{sentence} {note}")));
+            row.note = Some(match row.note.take() {
+                Some(note) => format!("{sentence} No more is judged: {note}"),
+                None => sentence,
+            });
         }
     }
     pairs.iter().map(Pair::for_people).collect()

@@ -3,7 +3,8 @@
 use plimsoll_hardware::Raise;
 
 use super::hardware::Hardware;
-use super::predict::{BINDS, Calibrated, Rate, Set, mean};
+use super::predict::{BINDS, Calibrated, Set, mean};
+use super::rate::{LimitGain, Rate};
 
 /// Sets that gains are found with: each is simulated with a limit as it is and raised, by the same random numbers.
 const SETS_OF_GAINS: usize = 5;
@@ -21,17 +22,6 @@ pub const RAISES: [(Raise, &str, &str); 6] = [
     (Raise::Memory, "memory", "memory"),
     (Raise::Client, "client", "client CPU"),
 ];
-
-/// What raising a limit brings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LimitGain {
-    /// Name of the limit in verdicts.
-    pub limit: &'static str,
-    /// The change in words.
-    pub change: String,
-    /// How much higher the rate is, in percent.
-    pub percent: Rate,
-}
 
 impl Calibrated {
     /// What each limit of some hardware gives if it is raised, the largest first.

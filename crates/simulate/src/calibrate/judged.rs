@@ -3,8 +3,8 @@
 use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Gain, Verdict};
 
-use super::gains::LimitGain;
 use super::predict::shares_cpus;
+use super::rate::LimitGain;
 use super::telling::Telling;
 use crate::grid::Replicated;
 use crate::record::{first_and_second, used};
@@ -12,6 +12,9 @@ use crate::server::Shares;
 
 /// The limit whose gain the model cannot know on a machine that the server shares.
 const CPU: &str = "cpu";
+
+/// A rate that was asked for is met if so much of it is answered.
+const MET: f64 = 0.99;
 
 /// CPUs that differ by less are as many.
 const SAME: f64 = 0.01;
@@ -47,7 +50,14 @@ pub(super) fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict
     let (limit, also) = if shared.is_some() { (None, Vec::new()) } else { (limit, also) };
     evidence.extend(shared.clone());
     if shared.is_none() && limit == Some("none") {
-        evidence.extend(longest_wait(replicated));
+        let asked = calibrated.evidence.load.asked_per_s().filter(|asked| prediction.rate.value >= MET * asked);
+        let reason = match asked {
+            Some(_) => {
+                "Requests are answered at the rate that was asked for, and a higher limit would shorten their times alone: they"
+            }
+            None => "Times decide there, and no limit: requests",
+        };
+        evidence.extend(longest_wait(reason, replicated));
     }
     evidence.extend(first_and_second(&used));
     let is_known = |gain: &&LimitGain| shared.is_none() || gain.limit != CPU;
@@ -111,7 +121,7 @@ fn shared_cpu(telling: &Telling<'_>) -> Option<String> {
 type Share = (&'static str, fn(&Shares) -> f64);
 
 /// What requests wait for where no limit binds: then times decide, and not what there is of anything.
-fn longest_wait(replicated: &Replicated) -> Option<String> {
+fn longest_wait(reason: &str, replicated: &Replicated) -> Option<String> {
     let mean = |of: fn(&Shares) -> f64| {
         let all = replicated.values(|one| one.wait_percent.as_ref().map(of))?;
         Some(all.iter().sum::<f64>() / all.len().max(1) as f64)
@@ -126,10 +136,7 @@ fn longest_wait(replicated: &Replicated) -> Option<String> {
     shares.sort_by(|one, other| other.1.total_cmp(&one.1));
     let (first, second) = (shares.first()?, shares.get(1)?);
     let also = if second.1 >= 10.0 { format!(", and for {} in {:.0} %", second.0, second.1) } else { String::new() };
-    Some(format!(
-        "Times decide there, and no limit: requests wait for {} in {:.0} % of their time{also}.",
-        first.0, first.1
-    ))
+    Some(format!("{reason} wait for {} in {:.0} % of their time{also}.", first.0, first.1))
 }
 
 fn gain(gain: &LimitGain) -> Gain {

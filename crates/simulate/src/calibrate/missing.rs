@@ -8,9 +8,9 @@ use plimsoll_hardware::{Io, Kind, Machine, Role};
 use plimsoll_measurement::Moment;
 
 use super::counted::{Counted, LOG};
-use super::evidence::What;
+use super::demand::Demand;
+use super::evidence::{Evidence, What};
 use super::hardware::{Hardware, Prices};
-use super::predict::{Calibrated, Set};
 
 /// Less of something than this is none.
 const NONE: f64 = 1e-9;
@@ -37,35 +37,40 @@ pub struct LogRest {
 
 impl LogRest {
     /// Of a run and what was simulated of it. Hardware that is the model itself has none.
-    pub(super) fn of(calibrated: &Calibrated, simulated: &[Counted]) -> Self {
-        let demand = &calibrated.derived.demand;
-        if calibrated.hardware.prices == Prices::Engine || demand.commits <= NONE || simulated.is_empty() {
+    pub(super) fn of(
+        evidence: &Evidence,
+        hardware: &Hardware,
+        demand: &Demand,
+        missing_s: f64,
+        simulated: &[Counted],
+    ) -> Self {
+        if hardware.prices == Prices::Engine || demand.commits <= NONE || simulated.is_empty() {
             return Self::default();
         }
-        let whole = calibrated.evidence.whole();
+        let whole = evidence.whole();
         let requests: u64 = simulated.iter().map(Counted::requests).sum();
         let modelled = simulated.iter().map(|one| one.waits_ns[LOG] as f64).sum::<f64>() / requests.max(1) as f64 / 1e9;
         let writes = whole.each(What::LogWrites).unwrap_or(demand.commits).max(NONE);
         let bytes = (demand.log_bytes * (demand.commits / writes).max(1.0)) as u64;
         let write_s = whole.total(What::LogStall).filter(|seconds| *seconds > 0.0);
-        let write_s = write_s.map(|_| write_s_on(&calibrated.hardware, bytes));
-        let missing = calibrated.missing_s.max(0.0);
+        let write_s = write_s.map(|_| write_s_on(hardware, bytes));
+        let missing = missing_s.max(0.0);
         let seconds = match (whole.each(What::LogWait), write_s) {
             (Some(waited), _) => (waited - modelled).clamp(0.0, missing),
             (None, Some(_)) => 0.0,
             // Nobody says how long the log took: all that has no other name may have been it.
             (None, None) => missing + demand.other_s,
         };
-        let response_s = f64::from(calibrated.evidence.load.sessions) / calibrated.measured();
+        let response_s = f64::from(evidence.load.sessions) / whole.rate();
         Self { seconds, bytes, write_s, part: seconds / response_s }
     }
 
     /// Seconds by which a request waits less on some hardware; less than none where its log is slower.
-    pub(super) fn gone_s(&self, set: &Set, on: &Hardware) -> f64 {
+    pub(super) fn gone_s(&self, of_log: f64, on: &Hardware) -> f64 {
         if self.seconds <= NONE {
             return 0.0;
         }
-        self.seconds * set.of_log * (1.0 - self.slower(on))
+        self.seconds * of_log * (1.0 - self.slower(on))
     }
 
     /// How many times as long a write of the log takes on some hardware. Where it is not known for the source it is taken as none, so that

@@ -10,10 +10,10 @@ use super::counted::Counted;
 use super::demand::{Demand, Derived, Manner, Unknown, derive, redrawn};
 use super::error::CalibrationError;
 use super::evidence::{Block, Evidence, What};
-use super::gains::LimitGain;
 use super::hardware::{Hardware, Prices};
 use super::memory::{Hits, hits_in, is_all_alike};
 use super::missing::LogRest;
+use super::rate::{LimitGain, Rate};
 use super::replay::{Span, replay};
 use super::usage::resources;
 use crate::random::Stream;
@@ -120,17 +120,6 @@ pub struct Calibrated {
     done: Arc<AtomicU64>,
 }
 
-/// A rate with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    /// The middle.
-    pub value: f64,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-}
-
 /// What is predicted.
 #[derive(Debug, Clone)]
 pub struct Prediction {
@@ -185,7 +174,8 @@ impl Calibrated {
         };
         calibrated.derived.unknown.extend(shared_cpus(record));
         let simulated = calibrated.meet(measured);
-        calibrated.log_rest = LogRest::of(&calibrated, &simulated);
+        let Self { evidence, hardware, derived, missing_s, .. } = &calibrated;
+        calibrated.log_rest = LogRest::of(evidence, hardware, &derived.demand, *missing_s, &simulated);
         if calibrated.error_percent.abs() > TOO_FAR_PERCENT {
             let problem = format!(
                 "simulated on its own hardware, the run misses its measured rate by {:+.0} %, so the model says nothing of it elsewhere",
@@ -307,7 +297,7 @@ impl Calibrated {
 
     pub(super) fn run(&self, on: &Hardware, set: &Set, span: Span) -> Counted {
         let demand = self.on_memory(set, &on.spec);
-        let log_s = self.log_rest.gone_s(set, on);
+        let log_s = self.log_rest.gone_s(set.of_log, on);
         let other_s = (demand.other_s + self.missing_s * set.missing - log_s).max(0.0);
         let mut demand = Demand { other_s, ..demand };
         // Requests that come at a rate come by the run's clock, in which the model is too fast by so much: whoever has room answers them all.

@@ -2,8 +2,8 @@
 
 use plimsoll_measurement::RunRecord;
 
-use super::gains::LimitGain;
 use super::predict::{Calibrated, Prediction};
+use super::rate::LimitGain;
 
 /// What is predicted of a source, and where.
 #[derive(Debug, Clone)]
