@@ -7,6 +7,7 @@
 //! `docs/SIMULATE.md` explains the model and how far to trust it.
 
 pub mod analytic;
+mod answered;
 pub mod calibrate;
 pub mod events;
 pub mod grid;

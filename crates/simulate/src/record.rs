@@ -12,6 +12,7 @@ use plimsoll_measurement::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::answered::Answered;
 use crate::grid::Replicated;
 use crate::scenario::{Case, Scenario, Source};
 use crate::server::{FileFigures, Replication, Resource};
@@ -114,7 +115,7 @@ pub fn run(
         result: figures.first().cloned(),
         results: figures,
         absent: absent.collect(),
-        verdict: verdict(scenario.source, replicated, unsteady),
+        verdict: verdict(scenario.source, scenario.sessions, replicated, unsteady),
         ..begun.clone()
     };
     told(about, begun, repetitions, finished)
@@ -352,7 +353,7 @@ pub(crate) fn used(replicated: &Replicated) -> Vec<Used> {
     all
 }
 
-fn verdict(source: Source, replicated: &Replicated, unsteady: Option<String>) -> Verdict {
+fn verdict(source: Source, sessions: u32, replicated: &Replicated, unsteady: Option<String>) -> Verdict {
     if let Some(reason) = unsteady {
         let hint = "raise run.warm_up or run.duration; in an open loop the rate may be more than the server can do";
         return Verdict { evidence: vec![format!("{reason}: {hint}.")], ..Verdict::default() };
@@ -370,19 +371,19 @@ fn verdict(source: Source, replicated: &Replicated, unsteady: Option<String>) ->
     evidence.extend(
         longest.map(|(what, share)| format!("Sessions wait for {what} in {share:.0} % of the time that they wait.")),
     );
-    // Requests that come at a rate are all answered in a steady state: whatever is raised, no more come.
-    let all_answered = matches!(source, Source::Open { .. });
-    if all_answered {
-        let text =
-            "Requests are answered at the rate at which they come; a higher limit would shorten response times alone.";
-        evidence.insert(0, text.to_owned());
-    }
     let waited = |name: &str| {
         let of = |one: &Replication| one.resources.iter().find(|known| known.name == name)?.waited_percent;
         replicated.figure(of).map(|found| found.value)
     };
     let is_full = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT;
     let is_felt = |name: &str| waited(name).is_none_or(|percent| percent >= WAITED_PERCENT);
+    let felt: Vec<(f64, bool)> = used.iter().map(|(name, _, percent, _)| (*percent, is_felt(name))).collect();
+    let answered = Answered::of(source, sessions, replicated, &felt);
+    if let Some(text) = answered.sentence() {
+        evidence.insert(0, text);
+    }
+    // Requests that come at a rate are all answered in a steady state: whatever is raised, no more come.
+    let all_answered = matches!(answered, Answered::All | Answered::AllSoFar);
     let quiet = used.iter().filter(is_full).find(|(name, ..)| !is_felt(name));
     evidence.extend(quiet.map(|(name, ..)| {
         format!(
@@ -395,8 +396,10 @@ fn verdict(source: Source, replicated: &Replicated, unsteady: Option<String>) ->
     let mut also: Vec<String> = used.iter().filter(bound).skip(1).map(|(_, limit, ..)| (*limit).to_owned()).collect();
     also.dedup();
     also.retain(|other| limit.is_some_and(|(_, limit, ..)| limit != other));
+    // Too few are answered, and nothing that is known is full: what holds them back is not known.
+    let is_known = limit.is_some() || !matches!(answered, Answered::Fewer { .. });
     Verdict {
-        limit: Some(limit.map_or("none", |(_, limit, ..)| *limit).to_owned()),
+        limit: is_known.then(|| limit.map_or("none", |(_, limit, ..)| *limit).to_owned()),
         also,
         utilisation_percent: limit.or(used.first()).map(|(_, _, percent, _)| *percent),
         evidence,

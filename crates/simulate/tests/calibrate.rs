@@ -8,7 +8,8 @@ use plimsoll_hardware::Spec;
 use plimsoll_measurement::{
     Basis, Ceiling, Figure, Metric, Phase, Point, Repetition, RunRecord, SampleColumn, Samples, Subject,
 };
-use plimsoll_simulate::calibrate::{Calibrated, CalibrationError, Evidence, Hardware};
+use plimsoll_simulate::calibrate::{Calibrated, CalibrationError, Evidence, Hardware, Telling, predicted};
+use plimsoll_simulate::record::About;
 
 /// One core; a request takes 1 ms of it, half a read of 4 ms, and 8 sessions make as many as they can.
 const HARDWARE: &str = r#"
@@ -270,4 +271,178 @@ fn a_limit_of_the_logs_device_is_taken_in_the_engines_own_writes() {
     let hardware = Hardware::observed(&record, &Evidence::of(&record).unwrap());
     let limits = hardware.limits(plimsoll_hardware::Role::Log);
     assert!(limits.iter().any(|(_, per_second)| (per_second - 30.0).abs() < 1e-6), "{limits:?}");
+}
+
+/// Four sessions that update: a request takes 0.25 ms of two cores, a write of the log with its sync 0.8 ms, and the server says neither.
+/// What it shows is how many sessions it saw in a sync, and how many waited for the log.
+fn updating(change: impl Fn(&mut Vec<SampleColumn>)) -> RunRecord {
+    let mut record = record();
+    "postgres://h/d".clone_into(&mut record.target);
+    "postgresql".clone_into(&mut record.engine);
+    record.ceilings = Ceiling::new("cpu", 2.0, "CPUs of the machine").into_iter().collect();
+    let mut columns = vec![
+        column("server_cpu", 0.25e-3 * RATE),
+        column("commits", RATE),
+        column("log_writes", RATE / 2.0),
+        column("log_syncs", RATE / 2.0),
+        column("log_write_rate", RATE * 1024.0 / 1_048_576.0),
+        column("data_reads", 0.0),
+        column("cache_misses", 0.0),
+        column("on_cpu", 0.3),
+        column("flushing_log", 0.8e-3 * RATE / 2.0),
+        column("waiting_for_log_write", 2.8),
+    ];
+    change(&mut columns);
+    let repetition = &mut record.repetitions[0];
+    repetition.phases[0].sessions = 4;
+    repetition.samples[0].columns = columns;
+    record
+}
+
+fn observed(record: &RunRecord) -> Calibrated {
+    let evidence = Evidence::of(record).unwrap();
+    let hardware = Hardware::observed(record, &evidence);
+    Calibrated::of(record, evidence, hardware, &Arc::default()).unwrap()
+}
+
+fn with_log(latency: &str) -> Spec {
+    spec(&format!("[cpu]\ncores = 2\nstatement_time = \"40us\"\n[log]\nwrite_latency = \"{latency}\"\n"))
+}
+
+#[test]
+fn the_time_of_the_log_that_a_run_waited_for_is_taken_off_where_the_log_is_another() {
+    let calibrated = observed(&updating(|_| ()));
+    let on = |latency: &str| calibrated.predict(&calibrated.hardware.moved_to(&with_log(latency), false)).unwrap();
+    let [same, fast, none] = ["0.8ms", "0.2ms", "0.01ms"].map(|latency| on(latency).rate);
+    assert!((same.value / RATE - 1.0).abs() < 0.08, "the same log: {same:?}");
+    assert!(fast.value > 1.4 * RATE && none.value > fast.value, "{fast:?} {none:?}");
+    // Of 4.08 ms the log had 2.86, and 0.25 the CPU: without the log as few as 0.3 ms may be left, and as many as 2.4.
+    assert!(none.low < 1.7 * RATE && none.high > 4.0 * RATE, "{none:?}");
+    let said = on("0.01ms").unknown.join("; ");
+    assert!(said.contains("goes with the time of a write"), "{said}");
+}
+
+#[test]
+fn writes_and_syncs_of_the_log_that_the_server_times_are_a_write_of_it_together() {
+    let calibrated = observed(&updating(|columns| {
+        columns.retain(|column| column.metric != "flushing_log");
+        columns.extend([column("log_write_latency", 0.03), column("log_sync_latency", 0.77)]);
+    }));
+    let same = calibrated.predict(&calibrated.hardware.moved_to(&with_log("0.8ms"), false)).unwrap();
+    assert!((same.rate.value / RATE - 1.0).abs() < 0.08, "{:?}", same.rate);
+}
+
+#[test]
+fn where_nobody_says_how_long_the_log_took_the_interval_has_room_for_all_of_it() {
+    let calibrated = observed(&updating(|columns| {
+        columns.retain(|column| !["flushing_log", "waiting_for_log_write"].contains(&column.metric.as_str()));
+    }));
+    let same = calibrated.predict(&calibrated.hardware.moved_to(&with_log("0.8ms"), false)).unwrap();
+    assert!(same.rate.low < 0.8 * RATE && same.rate.high > 1.5 * RATE, "{:?}", same.rate);
+    let said = same.unknown.join("; ");
+    assert!(said.contains("how long a write of its log took"), "{said}");
+}
+
+/// The record of a prediction.
+fn told(source: &RunRecord, calibrated: &Calibrated, on: &Hardware) -> RunRecord {
+    let prediction = calibrated.predict(on).unwrap();
+    let gains = calibrated.gains(on, &[1.5]);
+    let about = About {
+        run_id: "1".to_owned(),
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        ended_at: "2026-01-02T03:04:05Z".to_owned(),
+        build: String::new(),
+        campaign: None,
+        text: String::new(),
+        host: plimsoll_measurement::Host::default(),
+    };
+    let telling = Telling {
+        source,
+        calibrated,
+        prediction: &prediction,
+        target: "there".to_owned(),
+        edition: (None, None),
+        gains: &gains,
+        score: "No prediction was checked.".to_owned(),
+    };
+    predicted(&about, &telling).unwrap().1
+}
+
+#[test]
+fn memory_that_binds_is_not_given_the_use_of_another_limit() {
+    let source = record();
+    let calibrated = calibrated(&source);
+    let few = calibrated.hardware.moved_to(&spec(&HARDWARE.replace("iops = 2_000", "iops = 200")), false);
+    let verdict = told(&source, &calibrated, &few).verdict;
+    assert_eq!((verdict.limit.as_deref(), verdict.utilisation_percent), (Some("memory"), None), "{verdict:?}");
+}
+
+#[test]
+fn the_answer_has_how_often_such_predictions_were_right_and_what_requests_wait_for_where_no_limit_binds() {
+    let source = updating(|_| ());
+    let calibrated = observed(&source);
+    let slow = told(&source, &calibrated, &calibrated.hardware.moved_to(&with_log("8ms"), false));
+    assert!(slow.result.unwrap().note.unwrap().ends_with("No prediction was checked."));
+    assert_eq!(slow.verdict.limit.as_deref(), Some("none"));
+    let said = &slow.verdict.evidence[..3].join(" ");
+    assert!(said.contains("Times decide there, and no limit: requests wait for the log in 9"), "{said}");
+}
+
+#[test]
+fn more_of_a_cpu_that_the_server_shares_brings_nobody_knows_what() {
+    let mut source = updating(|_| ());
+    let shared = ["machine_cpu", "client_cpu"].iter().filter_map(|name| Ceiling::new(name, 2.0, "CPUs of the machine"));
+    source.ceilings.extend(shared);
+    source.verdict.limit = Some("cpu".to_owned());
+    let calibrated = observed(&source);
+    let verdict = told(&source, &calibrated, &calibrated.hardware.clone()).verdict;
+    assert_eq!(verdict.limit, None, "{verdict:?}");
+    assert!(verdict.gains.iter().all(|gain| gain.limit != "cpu"), "{verdict:?}");
+    let said = verdict.evidence.join(" ");
+    assert!(said.contains("what more CPU brings is not known"), "{said}");
+    // Held to a part of the machine the server has that for itself.
+    source.ceilings[0].value = 1.0;
+    let calibrated = observed(&source);
+    let verdict = told(&source, &calibrated, &calibrated.hardware.clone()).verdict;
+    assert!(verdict.limit.is_some() && verdict.gains.iter().any(|gain| gain.limit == "cpu"), "{verdict:?}");
+}
+
+#[test]
+fn a_rate_that_is_asked_for_is_not_divided_by_what_the_model_misses() {
+    let mut source = record();
+    // The model would give 980 and the run made 940 of 3,000 that were asked for.
+    let phase = &mut source.repetitions[0].phases[0];
+    (phase.rate_asked, phase.rate) = (Some(3_000.0), 940.0);
+    let calibrated = calibrated(&source);
+    assert!(calibrated.error_percent > 1.5, "{}", calibrated.error_percent);
+    let text = HARDWARE.replace("cores = 1", "cores = 16").replace("iops = 2_000", "iops = 20_000");
+    let text = text.replace("4ms", "0.4ms");
+    let found = calibrated.predict(&calibrated.hardware.moved_to(&spec(&text), false)).unwrap();
+    assert!((found.rate.value / 3_000.0 - 1.0).abs() < 0.005, "{:?}", found.rate);
+}
+
+#[test]
+fn an_interval_has_room_for_what_the_source_does_not_show_of_writes() {
+    let mut record = record();
+    let columns = &mut record.repetitions[0].samples[0].columns;
+    columns.retain(|column| ["cpu", "cache_lookups"].contains(&column.metric.as_str()));
+    columns.extend([column("commits", RATE / 10.0), column("log_writes", RATE / 10.0), column("data_reads", 0.0)]);
+    columns.extend([column("cache_misses", 0.0), column("on_cpu", 7.9)]);
+    let calibrated = calibrated(&record);
+    let more = spec(&HARDWARE.replace("cores = 1", "cores = 2"));
+    let rate = calibrated.predict(&calibrated.hardware.moved_to(&more, false)).unwrap().rate;
+    assert!(rate.low < 0.962 * rate.value && rate.high > 1.038 * rate.value, "{rate:?}");
+}
+
+#[test]
+fn a_gain_has_room_for_a_limit_that_the_run_shows_little_of_and_memory_for_all_that_it_may_find() {
+    let calibrated = calibrated(&record());
+    let few = calibrated.hardware.moved_to(&spec(&HARDWARE.replace("iops = 2_000", "iops = 200")), false);
+    let gains = calibrated.gains(&few, &[1.5]);
+    let of = |limit: &str| gains.iter().find(|gain| gain.limit == limit).unwrap().percent;
+    let iops = of("data_iops");
+    assert!(iops.low < 0.9 * iops.value && iops.high > 1.1 * iops.value, "{iops:?}");
+    // Half of the data is in memory, and nine tenths of the lookups find their page: all of them may.
+    let memory = of("memory");
+    assert!(memory.high > 1.6 * memory.value && memory.low < 0.9 * memory.value, "{memory:?}");
 }

@@ -54,8 +54,9 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         let style = Style { full: printer.verbose || printer.style.full, ..printer.style };
         printer.result(&terminal::comparison(&all, style));
     }
-    if pairs.iter().any(|pair| predictions::sentence(pair.base, pair.other).is_some()) {
-        predictions::score(&store)?.iter().for_each(|sentence| printer.remark(sentence));
+    let checked = pairs.iter().find(|pair| predictions::sentence(pair.base, pair.other).is_some());
+    if let Some(pair) = checked.filter(|_| !options.json) {
+        printer.result(&predictions::score(&store, Some(&pair.base.engine))?);
     }
     let worse = pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.verdict == Verdict::Worse && row.is_certain());
     if options.fail_on == Some(FailOn::Worse) && !options.json {
@@ -77,6 +78,16 @@ pub fn against_first(records: &[RunRecord]) -> Vec<Compared<'_>> {
         return Vec::new();
     }
     judge_together(&mut pairs);
+    // What stands before the ratio in a terminal stands beside it in a page.
+    for pair in &mut pairs {
+        let sentence = predictions::sentence(pair.base, pair.other);
+        if let Some((sentence, row)) = sentence.zip(pair.rows.first_mut()) {
+            row.note = Some(match row.note.take() {
+                Some(note) => format!("{sentence} No more is judged: {note}"),
+                None => sentence,
+            });
+        }
+    }
     pairs.iter().map(Pair::for_people).collect()
 }
 
@@ -322,11 +333,22 @@ impl Row {
         // A bound is no estimate; a join that did not have its CPUs has a ratio, and it means nothing.
         let bounded = a.bound || b.bound;
         let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
+        let own = |run: &RunRecord, series: &Series| {
+            predictions::own_figure(run, &series.metric, &series.unit).or_else(|| series.figure())
+        };
+        let figures = [own(base, a), own(other, b)];
+        let is_predicted = [base, other].iter().any(|run| run.basis == Basis::Predicted);
+        let of_prediction = predictions::ratio(figures.each_ref().map(Option::as_ref)).filter(|_| is_predicted);
+        let outcome = match of_prediction {
+            Some((ratio, low, high)) => {
+                outcome.map(|found| compare::Comparison { ratio, low: Some(low), high: Some(high), ..found })
+            }
+            None => outcome,
+        };
         let of_client = |series: &Series| series.doubt.as_deref() == Some(CLIENT_WAS_THE_LIMIT);
         let is_limited =
             |run: &RunRecord, series: &Series| of_client(series) || plimsoll_report::bound(run, &a.unit).is_some();
         let limited = [is_limited(base, a), is_limited(other, b)];
-        let is_predicted = [base, other].iter().any(|run| run.basis == Basis::Predicted);
         let sets = is_predicted
             .then(|| "sets of parameters are no repetitions, so the prediction's own interval counts".to_owned());
         let own = |series: &Series| series.doubt.clone().filter(|_| !of_client(series));
@@ -359,7 +381,7 @@ impl Row {
             p_value: judged.and_then(|_| compare::p_value(&a.values, &b.values)),
             p_adjusted: None,
             detectable: None,
-            figures: [a, b].map(Series::figure),
+            figures,
             values: [a, b].map(|series| series.values.clone()),
         }
     }

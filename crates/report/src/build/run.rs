@@ -24,7 +24,7 @@ pub fn run(record: &RunRecord) -> Report {
         run_id: Some(plain(&record.run_id)),
         about: vec![
             format!("{}  {}", plain(&record.run_id), moment(&record.started_at)),
-            format!("{}{version}, {}, {}", plain(&record.engine), words::time(record), words::state(record)),
+            format!("{}{version}, {}, {}", plain(&record.engine), time(record), words::state(record)),
         ],
         basis: record.basis,
         ..Report::new(format!("{} on {}", plain(&record.test), words::target(record)))
@@ -45,6 +45,11 @@ pub fn run(record: &RunRecord) -> Report {
     report.add_all([table]);
     report.add_all([delivered, bound, even, conditions(record), more]);
     report
+}
+
+/// How long a run took; what was predicted took no time of a server.
+fn time(record: &RunRecord) -> String {
+    if record.basis == Basis::Predicted { "predicted".to_owned() } else { words::time(record) }
 }
 
 /// The headline, what bound it and how long it took to get it.
@@ -101,6 +106,8 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     // Of a model's run the evidence says what its limits bring.
     let is_modelled = matches!(record.basis, Basis::Predicted | Basis::Simulated);
     part.say(Tone::Plain, words::gain(&record.verdict).filter(|_| !is_modelled));
+    // Whoever asks what brings more is told that nothing does.
+    part.say(Tone::Plain, evidence::in_vain(record).filter(|_| is_in_vain(record)));
     let [open, folded] = warnings(record, steady);
     let (shown, rest) = open.split_at(open.len().min(MOST_WARNINGS));
     for text in shown {
@@ -114,6 +121,11 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     }
     rest.iter().chain(&folded).for_each(|text| more.say(Tone::Warning, text.clone()));
     part
+}
+
+/// Whether a prediction has gains and none is worth a row, so that it has no table of them.
+fn is_in_vain(record: &RunRecord) -> bool {
+    record.basis == Basis::Predicted && !record.verdict.gains.iter().any(words::is_worth_a_row)
 }
 
 /// All warnings about a run, and those that change no figure.
@@ -181,7 +193,7 @@ fn bound(record: &RunRecord) -> Part {
     part.say(Tone::Quiet, words::client(record).filter(|(_, warns)| !warns).map(|(sentence, _)| sentence));
     part.say(Tone::Quiet, record.expected.as_ref().and_then(words::computed));
     part.table(words::GAINS, evidence::gains(record));
-    part.say(Tone::Quiet, evidence::in_vain(record));
+    part.say(Tone::Quiet, evidence::in_vain(record).filter(|_| !is_in_vain(record)));
     part.table("Used of each ceiling", evidence::used(record));
     part.pictures(plots_samples::panels(record));
     part.pictures(plots_more::used_by_point(record));
@@ -189,7 +201,7 @@ fn bound(record: &RunRecord) -> Part {
     part.table("Segments", evidence::segments(record));
     // Sets of parameters are no repetitions that one compares.
     part.table("Waits", requests::waits(record).filter(|_| record.basis != Basis::Predicted));
-    part.table("Files", requests::files(record));
+    part.table("Files", requests::files(record).filter(|_| record.basis != Basis::Predicted));
     part.table("Files against limits of their own", requests::file_limits(record));
     part.table("Resources", facts::resources(record));
     part.pictures(plots_samples::rest(record));

@@ -74,6 +74,16 @@ impl Counted {
         }
     }
 
+    /// The same with so many seconds of each request's other waits named as the log's.
+    #[must_use]
+    pub(super) fn with_log_waits(mut self, seconds: f64) -> Self {
+        let ns = (seconds.max(0.0) * 1e9 * self.requests() as f64) as u128;
+        let moved = ns.min(self.waits_ns[ELSE]);
+        self.waits_ns[ELSE] -= moved;
+        self.waits_ns[LOG] += moved;
+        self
+    }
+
     /// All requests.
     pub fn requests(&self) -> u64 {
         self.answered.iter().sum()

@@ -56,7 +56,7 @@ pub enum What {
     ClientWait,
     /// Seconds of all reads, one by one.
     ReadStall,
-    /// The same of writes of the log.
+    /// The same of writes of the log, with their syncs.
     LogStall,
 }
 
@@ -69,9 +69,11 @@ enum Taken {
     Sum(&'static [&'static str]),
     /// A count a second times the milliseconds of each.
     Each(&'static str, &'static str),
+    /// Several of these that come one after another: of a flush of the log its write and its sync.
+    Parts(&'static [(&'static str, &'static str)]),
 }
 
-use Taken::{Each, Rate, Sum};
+use Taken::{Each, Parts, Rate, Sum};
 
 const MEGA: f64 = MB as f64;
 
@@ -97,7 +99,11 @@ const COLUMNS: [(What, &[Taken]); 21] = [
     (What::CpuWait, &[Rate("on_cpu", 1.0)]),
     (What::ClientWait, &[Rate("waiting_for_client", 1.0)]),
     (What::ReadStall, &[Each("data_reads", "data_read_latency")]),
-    (What::LogStall, &[Each("log_writes", "log_write_latency"), Each("log_syncs", "log_sync_latency")]),
+    // Without times of its own a server shows how many sessions flush the log, which is how long that takes in a second (Little's law).
+    (
+        What::LogStall,
+        &[Parts(&[("log_writes", "log_write_latency"), ("log_syncs", "log_sync_latency")]), Rate("flushing_log", 1.0)],
+    ),
 ];
 
 /// A time of a run: what was answered and done in it.
@@ -295,6 +301,11 @@ fn total(samples: &Samples, from: Taken, at: usize) -> Option<f64> {
             let count = value(column(count)?)?;
             // Of nothing there is no time.
             if count == 0.0 { Some(0.0) } else { Some(count * value(column(time)?)? / 1e3) }
+        }
+        Parts(parts) => {
+            // A time without any of its columns is not known, also where nothing was counted.
+            let known = parts.iter().filter(|(_, time)| column(time).is_some());
+            known.filter_map(|(count, time)| total(samples, Each(count, time), at)).reduce(|a, b| a + b)
         }
     }
 }

@@ -5,17 +5,16 @@ use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_measurement::event::Event;
 use plimsoll_measurement::run::SCHEMA_VERSION;
 use plimsoll_measurement::units::format_significant;
-use plimsoll_measurement::{
-    AbsentFigure, Basis, Figure, Gain, LatencyHistogramData, Repetition, RunRecord, Subject, Verdict,
-};
+use plimsoll_measurement::{AbsentFigure, Basis, Figure, LatencyHistogramData, Repetition, RunRecord, Subject};
 
 use super::counted::{CPU, Counted, DATA, ELSE, IoCount, LOG, SLOTS};
 use super::demand::Demand;
 use super::hardware::Hardware;
-use super::predict::{Calibrated, LimitGain, Prediction};
+use super::judged::verdict;
+use super::telling::Telling;
 use super::usage::resources;
 use crate::grid::Replicated;
-use crate::record::{About, first_and_second, repetition, told, used};
+use crate::record::{About, repetition, told};
 use crate::server::{FileFigures, Replication, Resource, Shares};
 
 /// Name of the setting that says from which run a prediction was made.
@@ -25,23 +24,6 @@ pub const FROM_TARGET: &str = "predicted from target";
 
 /// A calibration that misses the source by more is warned of, in percent.
 const FAR: f64 = 5.0;
-
-/// What is predicted of a source, and where.
-#[derive(Debug, Clone)]
-pub struct Telling<'a> {
-    /// The source's record.
-    pub source: &'a RunRecord,
-    /// The source.
-    pub calibrated: &'a Calibrated,
-    /// The prediction.
-    pub prediction: &'a Prediction,
-    /// The target, as a run on it would name it.
-    pub target: String,
-    /// The edition of the catalogue that the target is of, and its day.
-    pub edition: (Option<String>, Option<String>),
-    /// Gains that were asked for.
-    pub gains: &'a [LimitGain],
-}
 
 /// The events of the predicted run, and its record.
 pub fn predicted(about: &About, telling: &Telling<'_>) -> Option<(Vec<Event>, RunRecord)> {
@@ -83,7 +65,7 @@ pub fn predicted(about: &About, telling: &Telling<'_>) -> Option<(Vec<Event>, Ru
         .zip('a'..='z')
         .map(|(one, label)| without_times(repetition(sessions, one, label)))
         .collect();
-    let results = figures(prediction, &replicated);
+    let results = figures(telling, &replicated);
     let finished = RunRecord {
         ended_at: Some(about.ended_at.clone()),
         virtual_seconds: Some(replicated.replications.iter().map(|one| one.seconds).sum()),
@@ -178,7 +160,8 @@ fn without_times(mut repetition: Repetition) -> Repetition {
     repetition
 }
 
-fn figures(prediction: &Prediction, replicated: &Replicated) -> Vec<Figure> {
+fn figures(telling: &Telling<'_>, replicated: &Replicated) -> Vec<Figure> {
+    let prediction = telling.prediction;
     let sets = replicated.replications.len() as u32;
     let figure = |metric: &str, unit: &str, value: f64, ends: Option<(f64, f64)>, values: Vec<f64>| Figure {
         metric: metric.to_owned(),
@@ -195,9 +178,9 @@ fn figures(prediction: &Prediction, replicated: &Replicated) -> Vec<Figure> {
     };
     let rate = prediction.rate;
     let rates = replicated.values(|one| Some(one.requests_per_s)).unwrap_or_default();
-    let note = "The interval has room for one more set of parameters that the run allows, and for how far the model misses the run itself.";
+    let note = "The interval has room for one more set of parameters that the run allows, for how far the model misses the run itself, and for what it misses elsewhere.";
     let first = figure("request_rate", "1/s", rate.value, Some((rate.low, rate.high)), rates);
-    let mut all = vec![Figure { note: Some(note.to_owned()), ..first }];
+    let mut all = vec![Figure { note: Some(format!("{note} {}", telling.score)), ..first }];
     let over = |of: &dyn Fn(&Replication) -> Option<f64>| -> Option<(f64, (f64, f64), Vec<f64>)> {
         let values = replicated.values(of)?;
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -215,72 +198,6 @@ fn figures(prediction: &Prediction, replicated: &Replicated) -> Vec<Figure> {
         }));
     }
     all
-}
-
-fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict {
-    let Telling { calibrated, prediction, gains, .. } = telling;
-    let used = used(replicated);
-    let mut evidence = first_and_second(&used);
-    // How far to trust it stands where it is read.
-    let misses = format!(
-        "Simulated on its own hardware, the source misses its measured rate by {:+.1} %.",
-        calibrated.error_percent
-    );
-    evidence.insert(evidence.len().min(1), misses);
-    let source = calibrated.measured();
-    evidence.insert(
-        0,
-        format!(
-            "This is {} times what the run was measured with, {} requests a second.",
-            format_significant(prediction.rate.value / source),
-            format_significant(source)
-        ),
-    );
-    for gain in prediction.fifths.iter().take(2) {
-        evidence.push(format!(
-            "By the model, {} would raise the rate by {:.1} %.",
-            gain.change,
-            gain.percent.value.max(0.0)
-        ));
-    }
-    let mut bottlenecks = prediction.bottlenecks().into_iter();
-    let limit = if let Some(both) = prediction.undecided() {
-        let words = both.map(|gain| {
-            let [low, high] = [gain.percent.low, gain.percent.high].map(rounded);
-            format!("{} would raise the rate by {low} to {high} %", gain.change)
-        });
-        let text = "Which limit comes first there is open. A run on hardware that is nearer to it would tell.";
-        evidence.insert(0, format!("{text} By the model, {}.", words.join(", and ")));
-        bottlenecks = Vec::new().into_iter();
-        None
-    } else {
-        Some(bottlenecks.next().unwrap_or("none"))
-    };
-    let own: Vec<LimitGain> = prediction.fifths.clone();
-    let told = if gains.is_empty() { &own } else { *gains };
-    Verdict {
-        limit: limit.map(str::to_owned),
-        also: bottlenecks.map(str::to_owned).collect(),
-        utilisation_percent: used.iter().find(|(_, name, ..)| Some(*name) == limit).or(used.first()).map(|used| used.2),
-        evidence,
-        gains: told.iter().map(gain).collect(),
-        ..Verdict::default()
-    }
-}
-
-fn gain(gain: &LimitGain) -> Gain {
-    Gain {
-        limit: gain.limit.to_owned(),
-        change: gain.change.clone(),
-        gain_percent: rounded(gain.percent.value),
-        gain_percent_low: Some(rounded(gain.percent.low)),
-        gain_percent_high: Some(rounded(gain.percent.high)),
-    }
-}
-
-fn rounded(percent: f64) -> f64 {
-    // Nothing that is a little below zero is no "-0".
-    (percent * 10.0).round() / 10.0 + 0.0
 }
 
 fn replication(hardware: &Hardware, counted: &Counted) -> Replication {

@@ -53,7 +53,6 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
     }
     let store = settings.read_store()?;
     let source = store.record(&named(run, &store)?)?;
-    drop(store);
     let clock = RealClock::new();
     let started_at = now(&clock);
     let evidence = Evidence::of(&source).map_err(|error| failure(&error))?;
@@ -81,6 +80,8 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
         text: source.definition.text.clone(),
         host: this_machine(),
     };
+    let score = predictions::score(&store, Some(&source.engine))?;
+    drop(store);
     let telling = Telling {
         source: &source,
         calibrated: &calibrated,
@@ -88,6 +89,7 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
         target: target.name,
         edition: target.edition,
         gains: &gains,
+        score,
     };
     let Some((events, record)) = predicted(&about, &telling) else {
         return Err(Failure::usage("the prediction came to no run").code(exit::INTERNAL));
@@ -95,7 +97,6 @@ pub fn predict(run: &str, options: &Simulate, settings: &Settings, printer: &Pri
     let store = settings.open_store()?;
     store.append(&events)?;
     present(&record, options.json, printer)?;
-    predictions::score(&store)?.iter().for_each(|sentence| printer.remark(sentence));
     Ok(exit::DONE)
 }
 
