@@ -15,7 +15,9 @@ use plimsoll_analysis::consistency::minutes;
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::capability::MAKING_WORKSPACES;
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{ClaimMode, Database, Description, Error, ErrorKind, Lease, Result, Workspace, process};
+use plimsoll_engine::{
+    ClaimMode, Database, Description, Error, ErrorKind, Lease, Result, Row, RowSource, Workspace, process,
+};
 use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::run::NOT_AVAILABLE;
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
@@ -82,13 +84,16 @@ pub fn execute<'a>(
     }
     let removed = match on.database {
         Some(database) => Workspace::run(&record.run_id).and_then(|workspace| {
-            if has_begun && is_gone(database, &workspace, interrupt) {
+            let is_gone = has_begun && is_gone(database, &workspace, interrupt);
+            remove_own(database, &workspace, interrupt, clock.as_ref())?;
+            // Who may not see it any more may not remove it either.
+            if is_gone {
                 record.warnings.push(format!(
                     "{workspace} was not at the target any more at the end: somebody moved, renamed or removed it; what was moved or \
                      renamed stays, as plimsoll does not know its new name"
                 ));
             }
-            remove_own(database, &workspace, interrupt, clock.as_ref())
+            Ok(())
         }),
         None => Ok(()),
     };
@@ -116,6 +121,19 @@ pub fn execute<'a>(
         let _ = log.tell(Kind::Finished(Box::new(head(&record))));
     }
     log.record().unwrap_or(record)
+}
+
+/// Rows until somebody interrupts.
+struct Wanted<'a> {
+    rows: Box<dyn RowSource + 'a>,
+    interrupt: Interrupt,
+}
+
+impl RowSource for Wanted<'_> {
+    fn next(&mut self, row: &mut Row) -> Result<bool> {
+        self.interrupt.check()?;
+        self.rows.next(row)
+    }
 }
 
 /// Lets a measure give back what it holds, if it has begun at all.
@@ -191,7 +209,11 @@ impl Run<'_> {
         if record.results.is_empty() {
             return Ok(());
         }
-        let mut ask = |work: Work<'_>| on.database.map_or(Ok(None), |database| database.expect(work));
+        let interrupt = self.interrupt.clone();
+        let mut ask = |work: Work<'_>| {
+            let work = work.with_rows(&|rows| Box::new(Wanted { rows, interrupt: interrupt.clone() }));
+            on.database.map_or(Ok(None), |database| database.expect(work))
+        };
         let mut all = Vec::new();
         for step in plan.definition.steps.iter() {
             let ran = Ran { parameters, record, page_bytes: on.description.page_bytes };
@@ -382,5 +404,28 @@ impl Run<'_> {
             .claim(&workspace, ClaimMode::Exclusive)?
             .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;
         Ok((workspace, lease))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Endless;
+
+    impl RowSource for Endless {
+        fn next(&mut self, _: &mut Row) -> Result<bool> {
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn what_the_target_should_show_is_computed_until_somebody_interrupts() {
+        let interrupt = Interrupt::default();
+        let mut rows = Wanted { rows: Box::new(Endless), interrupt: interrupt.clone() };
+        let mut row = Row::default();
+        assert!(rows.next(&mut row).unwrap());
+        interrupt.trigger(2);
+        assert_eq!(rows.next(&mut row).unwrap_err().kind, ErrorKind::Cancelled);
     }
 }

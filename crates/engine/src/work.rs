@@ -55,6 +55,25 @@ pub enum Work<'a> {
     LevelChange(&'a str),
 }
 
+impl<'a> Work<'a> {
+    /// The same with rows that go through something else, such as a look whether they are still wanted.
+    #[must_use]
+    pub fn with_rows(self, through: &dyn Fn(Box<dyn RowSource + 'a>) -> Box<dyn RowSource + 'a>) -> Self {
+        let one = |data: TableData<'a>| TableData { rows: through(data.rows), ..data };
+        let all = |tables: Vec<TableData<'a>>| tables.into_iter().map(one).collect();
+        match self {
+            Self::Scan(tables) => Self::Scan(all(tables)),
+            Self::Read(tables) => Self::Read(all(tables)),
+            Self::Write { source, times, chunks } => Self::Write { source: one(source), times, chunks },
+            Self::Import(tables) => Self::Import(all(tables)),
+            Self::ImportLog(tables) => Self::ImportLog(all(tables)),
+            Self::Copy(tables) => Self::Copy(all(tables)),
+            Self::Restore(tables) => Self::Restore(all(tables)),
+            Self::Join(_) | Self::Memory | Self::Commits(_) | Self::LevelChange(_) => self,
+        }
+    }
+}
+
 /// What a test should show on hardware with known limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {

@@ -89,6 +89,11 @@ fn remove_at(connector: &Arc<Connector>, workspace: &Workspace) -> Result<bool> 
     place::remove(connector.as_ref(), workspace, |connection| {
         let patience = connector.route.lines.patience_for_locks(LOCK_PATIENCE).as_secs().to_string();
         connection.set(&filled("patience for locks", &[("seconds", &patience)]))?;
+        // What is found to be in the way of removing would not be the reason.
+        if connection.row(sql("whether it can be written"), &[])?.text(0) == Some("on") {
+            return Err(Error::new(ErrorKind::Permission, "the database takes no writes: its sessions are read-only")
+                .hint("see default_transaction_read_only, and whether the server is a standby"));
+        }
         if workspace.kind() != WorkspaceKind::Copy {
             return workspace::drop_schema(connection, workspace).map(|()| true);
         }
