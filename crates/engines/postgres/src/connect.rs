@@ -57,8 +57,8 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// What libpq's programs are to be told, as their environment; the password is not among it.
     tool_environment: Vec<(&'static str, String)>,
-    /// Whether they find the passwords in a file.
-    tools_need_passwords: bool,
+    /// Whose passwords they find in a file.
+    tool_hosts: Vec<Host>,
     told: Told,
     reached: Arc<Mutex<Reached>>,
     /// What is about to be made there is noted here.
@@ -159,7 +159,7 @@ impl Connector {
         tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
         Ok(Self {
             clock,
-            hosts,
+            hosts: hosts.clone(),
             any_first: one_of(&location, "load_balance_hosts", &[("disable", false), ("random", true)])?
                 .unwrap_or(false),
             writes: one_of(&location, "target_session_attrs", &attributes)?.flatten(),
@@ -172,7 +172,7 @@ impl Connector {
             loopback,
             warnings,
             tool_environment,
-            tools_need_passwords: true,
+            tool_hosts: hosts,
             told: Told::default(),
             reached: Arc::default(),
             intents: credentials.intents.clone(),
@@ -214,7 +214,7 @@ impl Connector {
             loopback: true,
             warnings: Vec::new(),
             tool_environment: Vec::new(),
-            tools_need_passwords: false,
+            tool_hosts: Vec::new(),
             reached: Arc::default(),
             intents: self.intents.clone(),
             identity: Identity::default(),
@@ -263,14 +263,12 @@ impl Connector {
         }
         program.env("PGAPPNAME", "plimsoll tool");
         program.envs(self.tool_environment.iter().map(|(name, value)| (name, value)));
-        if self.tools_need_passwords {
-            let lines = password::lines(&self.hosts).ok_or_else(|| {
-                let message = "the server's programs can't be told a password with a new line in it";
-                Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
-            })?;
-            if !lines.is_empty() {
-                program.env("PGPASSFILE", self.told.path(&lines)?);
-            }
+        let lines = password::lines(&self.tool_hosts).ok_or_else(|| {
+            let message = "the server's programs can't be told a password with a new line in it";
+            Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
+        })?;
+        if !lines.is_empty() {
+            program.env("PGPASSFILE", self.told.path(&lines)?);
         }
         Ok(())
     }

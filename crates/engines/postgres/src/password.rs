@@ -73,7 +73,7 @@ fn from_file(login: Login<'_>, path: &std::path::Path) -> Found {
 /// The lines of a password file that have these hosts' passwords; none has a new line in it.
 pub(super) fn lines(hosts: &[Host]) -> Option<String> {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace(':', "\\:");
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for host in hosts {
         let Some(password) = &host.password else { continue };
         let password = password.expose();
@@ -85,10 +85,10 @@ pub(super) fn lines(hosts: &[Host]) -> Option<String> {
         let names = if name.starts_with('/') { vec![name.as_str(), "localhost"] } else { vec![name.as_str()] };
         for name in if hosts.len() == 1 { vec!["*"] } else { names } {
             let name = if name == "*" { name.to_owned() } else { escaped(name) };
-            lines += &format!("{name}:{}:*:*:{}\n", host.port, escaped(password));
+            lines.push(format!("{name}:{}:*:*:{}\n", host.port, escaped(password)));
         }
     }
-    Some(lines)
+    Some(lines.concat())
 }
 
 /// The password of a line `host:port:database:user:password`, if the line is for this login. `*` stands for everything;
