@@ -124,12 +124,12 @@ pub fn execute<'a>(
 }
 
 /// Rows until somebody interrupts.
-struct Wanted<'a> {
+struct UntilInterrupted<'a> {
     rows: Box<dyn RowSource + 'a>,
     interrupt: Interrupt,
 }
 
-impl RowSource for Wanted<'_> {
+impl RowSource for UntilInterrupted<'_> {
     fn next(&mut self, row: &mut Row) -> Result<bool> {
         self.interrupt.check()?;
         self.rows.next(row)
@@ -211,7 +211,7 @@ impl Run<'_> {
         }
         let interrupt = self.interrupt.clone();
         let mut ask = |work: Work<'_>| {
-            let work = work.with_rows(&|rows| Box::new(Wanted { rows, interrupt: interrupt.clone() }));
+            let work = work.with_rows(&|rows| Box::new(UntilInterrupted { rows, interrupt: interrupt.clone() }));
             on.database.map_or(Ok(None), |database| database.expect(work))
         };
         let mut all = Vec::new();
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn what_the_target_should_show_is_computed_until_somebody_interrupts() {
         let interrupt = Interrupt::default();
-        let mut rows = Wanted { rows: Box::new(Endless), interrupt: interrupt.clone() };
+        let mut rows = UntilInterrupted { rows: Box::new(Endless), interrupt: interrupt.clone() };
         let mut row = Row::default();
         assert!(rows.next(&mut row).unwrap());
         interrupt.trigger(2);
