@@ -26,7 +26,7 @@ const WAITED_PERCENT: f64 = 3.3;
 pub const SCHEME: &str = "scenario";
 
 /// What is known of the simulation itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
     /// Id of the run.
     pub run_id: String,

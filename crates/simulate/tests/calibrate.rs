@@ -347,15 +347,7 @@ fn where_nobody_says_how_long_the_log_took_the_interval_has_room_for_all_of_it()
 fn told(source: &RunRecord, calibrated: &Calibrated, on: &Hardware) -> RunRecord {
     let prediction = calibrated.predict(on).unwrap();
     let gains = calibrated.gains(on, &[1.5]);
-    let about = About {
-        run_id: "1".to_owned(),
-        started_at: "2026-01-02T03:04:05Z".to_owned(),
-        ended_at: "2026-01-02T03:04:05Z".to_owned(),
-        build: String::new(),
-        campaign: None,
-        text: String::new(),
-        host: plimsoll_measurement::Host::default(),
-    };
+    let about = About { run_id: "1".to_owned(), ..About::default() };
     let telling = Telling {
         source,
         calibrated,

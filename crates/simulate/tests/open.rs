@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use plimsoll_measurement::{Host, RunRecord};
+use plimsoll_measurement::RunRecord;
 use plimsoll_simulate::grid::Replicated;
 use plimsoll_simulate::record::{About, run};
 use plimsoll_simulate::scenario::Document;
@@ -45,15 +45,7 @@ fn simulated(rate: &str, duration: &str) -> RunRecord {
     document.set("run.duration", duration).unwrap();
     let (case, scenario) = document.scenarios().unwrap().remove(0);
     let replications = scenario.run.seeds.iter().map(|seed| simulate(&scenario, *seed)).collect();
-    let about = About {
-        run_id: "1".to_owned(),
-        started_at: "2026-01-02T03:04:05Z".to_owned(),
-        ended_at: "2026-01-02T03:04:05Z".to_owned(),
-        build: String::new(),
-        campaign: None,
-        text: String::new(),
-        host: Host::default(),
-    };
+    let about = About { run_id: "1".to_owned(), ..About::default() };
     run(&about, &case, &scenario, &Replicated::new(replications)).unwrap().1
 }
 

@@ -80,9 +80,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     }
     // What is not named comes behind what is.
     sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
-    // What sessions of others wait for meanwhile is not ours to see.
-    let is_of_others = model.blocked().is_some_and(|(blocked, waiting)| blocked >= waiting - LEAST_WAITING);
-    if judged.in_locks && !is_of_others {
+    if judged.in_locks {
         sentences.push(holders(model));
     }
     sentences.extend(bound.first().and_then(behind));
