@@ -123,6 +123,13 @@ pub fn format_significant(value: f64) -> String {
     format_decimals(value, decimals(rounded.unwrap_or(size)))
 }
 
+/// A number as it was given, with three decimals at most: `127.9`, `129.01`, `1,024`. One that is too small for those as the others are.
+pub fn format_given(value: f64) -> String {
+    let text = format_decimals(value, 3);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text.trim_start_matches('-') == "0" || !value.is_finite() { format_significant(value) } else { text.to_owned() }
+}
+
 /// Decimals of a number above zero with three significant digits.
 fn decimals(size: f64) -> usize {
     match size {
@@ -218,6 +225,8 @@ mod tests {
         assert_eq!(format_significant(1_234_567.0), "1,234,567");
         assert_eq!(format_significant(0.0123), "0.0123");
         assert_eq!(format_significant(-4.5), "-4.50");
+        let given = [127.9, 129.01, 128.003_906_25, 1024.0, 0.5, 1e-4, 0.0].map(format_given);
+        assert_eq!(given, ["127.9", "129.01", "128.004", "1,024", "0.5", "0.000100", "0"]);
         let rounded_up = [0.009_999_9, 0.999_96, 9.999, -99.97, 1e-12].map(format_significant);
         assert_eq!(rounded_up, ["0.0100", "1.00", "10.0", "-100", "0.000000000"]);
         assert_eq!(format_bytes(1 << 30), "1.00 GB");

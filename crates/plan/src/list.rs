@@ -347,8 +347,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         let row = |row: &str| said(&format!("{HEADER}shop,a,data,1,,\n{row}\n"));
+        assert_eq!(said(" \r\n"), "it is empty");
         assert_eq!(
-            said(""),
+            said("a\n"),
             "line 1: the header has no column database, file, type, size_gb: it must have database, file, type, size_gb"
         );
         assert_eq!(said(HEADER), "it lists no file");

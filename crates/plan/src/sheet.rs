@@ -60,6 +60,9 @@ impl Sheet {
         known: impl Fn(&StringRecord) -> Option<StringRecord>,
     ) -> Result<Self, ListError> {
         let (text, said) = trimmings::without(text).map_err(ListError::whole)?;
+        if text.trim().is_empty() {
+            return Err(ListError::whole("it is empty"));
+        }
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let delimiter = said.unwrap_or(match (first.contains('\t'), first.contains(';') && !first.contains(',')) {
             (true, _) if !first.contains(',') => b'\t',

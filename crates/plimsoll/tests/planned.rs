@@ -483,3 +483,9 @@ fn a_layout_makes_room_for_others() {
         )],
     );
 }
+
+#[test]
+fn sizes_beside_a_step_are_shown_as_they_were_given() {
+    let near = "a,d,data,127.9,123,495,20\nb,l,log,129.01,1,400,8\nc,e,data,1791.6,9,5,3\n";
+    check(PLAIN, &[(near, "--vcores 4", &["take 2,048.51 GB", "has 2,048 GB", "d data 127.9", "l log 129.01"], &[])]);
+}

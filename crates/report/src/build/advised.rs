@@ -11,7 +11,7 @@ use super::brings::{MOST_NAMED, gains, has};
 use super::further::{larger_files, more_files, short};
 use super::log_growth::{LESS_LOG, READ_TIMES, are_parted, by_cores, governor, log_rate};
 use super::log_next::log_next;
-use crate::model::format::{count, listed, quantity};
+use crate::model::format::{count, gigabytes, listed, quantity};
 
 /// The rule of waits for the governor.
 const GOVERNOR_WAITS: &str = "log-governor-waits";
@@ -21,7 +21,6 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
     let names = |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let named = || names(&one.files);
     let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
-    let gb = |size: f64| quantity(size, "GB");
     match &one.finding {
         Finding::LogRate { mb_per_s, largest_mb_per_s, limit_mb_per_s, cores } => {
             let is_read =
@@ -47,7 +46,7 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
         Finding::LogFirst => log_first(one, files),
         Finding::Grow { .. } => grow(one, all, files, limits),
         Finding::Add { used_percent, of, shrunk, larger, brings, .. } => {
-            let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gb(*size_gb)));
+            let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb)));
             let first = first.collect::<Vec<_>>();
             let first = if first.is_empty() {
                 String::new()
@@ -80,13 +79,13 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             "Files of a filegroup should be of one size, as rows are spread by free space: of {} the smallest has {}, and the largest {}. All as \
              large would take {} more.",
             named(),
-            gb(*smallest_gb),
-            gb(*largest_gb),
-            gb(*more_gb)
+            gigabytes(*smallest_gb),
+            gigabytes(*largest_gb),
+            gigabytes(*more_gb)
         ),
         Finding::Equal { .. } => format!("Let {} grow by the same: else they are soon of several sizes.", named()),
         Finding::Fewer { files: number, size_gb, iops, iops_now, mb_per_s, mb_per_s_now, are_grown } => fewer(
-            &format!("{} of {}", count(*number, "data file"), gb(*size_gb)),
+            &format!("{} of {}", count(*number, "data file"), gigabytes(*size_gb)),
             &(named() + if *are_grown { ", as large as above," } else { "" }),
             [*iops, *iops_now],
             [*mb_per_s, *mb_per_s_now],
@@ -115,7 +114,7 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             let held = held(*why, &named(), are_parted(files, one.files.iter().copied()));
             format!("{}. {held}", slow(&named(), one.files.len(), *ms))
         }
-        Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gb(*size_gb)),
+        Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gigabytes(*size_gb)),
     }
 }
 
@@ -156,19 +155,18 @@ fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -
     let names: Vec<String> = one.files.iter().map(|at| files[*at].label()).collect();
     let named = || listed(&names, MOST_NAMED);
     let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
-    let gb = |size: f64| quantity(size, "GB");
     let why = match (slow_ms, used) {
         (Some(ms), _) => slow(&named(), one.files.len(), *ms),
         (None, Some((percent, of))) => stands(*percent, *of),
         (None, None) => {
             let grow = if one.files.len() > 1 { "grow" } else { "grows" };
             let more_gb: f64 = one.files.iter().map(|at| size_gb - files[*at].size_gb).sum();
-            format!("{} {grow} by {}, as rows are spread over all of the filegroup", named(), gb(more_gb))
+            format!("{} {grow} by {}, as rows are spread over all of the filegroup", named(), gigabytes(more_gb))
         }
     };
     let is_same = one.files.iter().all(|at| limits.files[*at].step.as_ref() == Some(step));
     if is_same && used.is_none() && slow_ms.is_none() {
-        return format!("{why}: to {}, which leaves its limits as they are.", gb(*size_gb));
+        return format!("{why}: to {}, which leaves its limits as they are.", gigabytes(*size_gb));
     }
     let log = brings.as_ref().and_then(|brings| log_next(one.files[0], all, (files, limits), brings.most_percent));
     let unknown = slow_ms.map(|_| "; by how much that helps is not known".to_owned());
@@ -176,7 +174,7 @@ fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -
     let room = if *fits { "" } else { ". There is no room for that" };
     let it = if one.files.len() > 1 { "each" } else { "it" };
     let has = has(step).unwrap_or_default();
-    format!("{why}: with {} {it} would have {has}{brings}{room}.{}", gb(*size_gb), log.unwrap_or_default())
+    format!("{why}: with {} {it} would have {has}{brings}{room}.{}", gigabytes(*size_gb), log.unwrap_or_default())
 }
 
 /// Whether rates of a data file that has rows of the same tables are not known.
@@ -208,18 +206,17 @@ fn stands(
 
 /// That the space has to be raised first, or that other files can give enough back.
 fn raise(needed_gb: f64, space_gb: f64, most_gb: f64, back_gb: f64) -> String {
-    let gb = |size: f64| quantity(size, "GB");
     let back = if needed_gb - back_gb <= space_gb {
-        format!(", or give back {} that bring nothing", gb(back_gb))
+        format!(", or give back {} that bring nothing", gigabytes(back_gb))
     } else {
         String::new()
     };
     format!(
         "Raise the space of the instance to {} first{back}: with what follows files take {}, it has {}, and can have {}.",
-        gb((needed_gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB),
-        gb(needed_gb),
-        gb(space_gb),
-        gb(most_gb)
+        gigabytes((needed_gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB),
+        gigabytes(needed_gb),
+        gigabytes(space_gb),
+        gigabytes(most_gb)
     )
 }
 
@@ -336,14 +333,11 @@ pub(super) fn smaller(all: &[&Advice], files: &[DatabaseFile]) -> Option<String>
         _ => None,
     };
     let all: Vec<(usize, f64)> = all.iter().filter_map(of).collect();
-    let name = |(at, size_gb): &(usize, f64)| format!("{} with {}", files[*at].label(), quantity(*size_gb, "GB"));
+    let name = |(at, size_gb): &(usize, f64)| format!("{} with {}", files[*at].label(), gigabytes(*size_gb));
     let back_gb = all.iter().fold(0.0, |sum, (at, size_gb)| sum + files[*at].size_gb - size_gb);
     let names = listed(&all.iter().map(name).collect::<Vec<_>>(), MOST_NAMED);
     let has = if all.len() == 1 { "has" } else { "have" };
     (!all.is_empty()).then(|| {
-        format!(
-            "Gigabytes that bring nothing: {names} {has} the same limits, which gives {} back.",
-            quantity(back_gb, "GB")
-        )
+        format!("Gigabytes that bring nothing: {names} {has} the same limits, which gives {} back.", gigabytes(back_gb))
     })
 }

@@ -4,7 +4,7 @@ use plimsoll_plan::DatabaseFile;
 use plimsoll_plan::against::{Against, Bottleneck, Breaks, Pool, Shared};
 use plimsoll_plan::storage::LimitOf;
 
-use crate::model::format::quantity;
+use crate::model::format::{gigabytes, quantity};
 
 /// How far the load could grow here and on disks that all files share.
 pub(super) fn held(files: &[DatabaseFile], pool: &Pool, against: &Against) -> Option<String> {
@@ -24,7 +24,7 @@ pub(super) fn held(files: &[DatabaseFile], pool: &Pool, against: &Against) -> Op
     let name = &pool.name;
     let (files_gb, holds_gb) = (against.files_gb, pool.holds_gb);
     let short = holds_gb.filter(|holds| *holds < files_gb).map(|holds| {
-        let [files, holds] = [files_gb, holds].map(|gb| quantity(gb, "GB"));
+        let [files, holds] = [files_gb, holds].map(gigabytes);
         format!(" The files have {files}, and these disks hold {holds}: it takes more or larger ones.")
     });
     Some(format!(

@@ -8,7 +8,7 @@ use plimsoll_plan::{Activity, Demand, FileKind, Step, Storage};
 
 use super::brings::has;
 use super::plots_files::over_time;
-use crate::model::format::{count, listed, quantity, whole};
+use crate::model::format::{count, gigabytes, listed, quantity, whole};
 use crate::model::{Part, Rank, Report, Table, Tone, number, text};
 
 /// Disks that are named in the answer; the table has all.
@@ -95,7 +95,7 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
         ),
         Some((step, size_gb)) => format!(
             "{did}: a file of {} carries that with {spare} to spare, as it has {}.",
-            quantity(size_gb, "GB"),
+            gigabytes(size_gb),
             has(step).unwrap_or_default()
         ),
         None => {
@@ -103,9 +103,7 @@ fn sentence(disk: &Activity, storage: &Storage<'_>, headroom_percent: f64) -> St
             let rates = [&disk.iops, &disk.mb_per_s].map(|demand| demand.highest().unwrap_or(0.0));
             let several = more(rates, 0.0, &[], (storage, &rules)).map_or_else(
                 || "more than eight".to_owned(),
-                |more| {
-                    format!("several, at least {} of {}", count(more.added, "data file"), quantity(more.size_gb, "GB"))
-                },
+                |more| format!("several, at least {} of {}", count(more.added, "data file"), gigabytes(more.size_gb)),
             );
             format!(
                 "{did}: no single file is known to carry that with {spare} to spare, so it takes {several}, or Business Critical."

@@ -97,8 +97,8 @@ pub(super) fn table(rows: &[Row<'_>]) -> Option<Table> {
             (text("file"), &|row: &&Row<'_>| row.file.name.as_str().into()),
             (number("used", "%"), &|row: &&Row<'_>| row.used.map(|(percent, _)| percent).into()),
             (text("of its"), &|row: &&Row<'_>| row.used.map(|(_, of)| of.name().to_owned()).into()),
-            (number("now", "GB"), &|row: &&Row<'_>| row.file.size_gb.into()),
-            (number("enlarge to", "GB"), &|row: &&Row<'_>| row.size_gb.into()),
+            (number("now", "GB").given(), &|row: &&Row<'_>| row.file.size_gb.into()),
+            (number("enlarge to", "GB").given(), &|row: &&Row<'_>| row.size_gb.into()),
             (number("then", "IOPS"), &|row: &&Row<'_>| row.step.as_ref().and_then(|step| step.iops).into()),
             (number("then", "MB/s").spare(1), &|row: &&Row<'_>| {
                 row.step.as_ref().and_then(|step| step.mb_per_s).into()

@@ -5,7 +5,7 @@ use plimsoll_plan::storage::Elsewhere;
 use plimsoll_plan::{DatabaseFile, Finding};
 
 use super::brings::{MOST_NAMED, gains, has};
-use crate::model::format::{count, listed, quantity};
+use crate::model::format::{count, gigabytes, listed};
 
 /// That there is not so much space to be had, and what comes first.
 pub(super) fn short(
@@ -15,7 +15,6 @@ pub(super) fn short(
     ([larger, added], back_gb, [now_gb, largest_gb]): ([usize; 2], f64, [f64; 2]),
     elsewhere: &[Elsewhere],
 ) -> String {
-    let gb = |size: f64| quantity(size, "GB");
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
     let all = match (larger, added) {
         (0, _) => format!("{}, all", count(added, "more data file")),
@@ -26,11 +25,15 @@ pub(super) fn short(
     };
     let too_much = match (over(files_gb), over(blobs_gb)) {
         (Some((needed, most)), _) => {
-            format!("With {all} files take {}, and such an instance can have {}.", gb(needed), gb(most))
+            format!("With {all} files take {}, and such an instance can have {}.", gigabytes(needed), gigabytes(most))
         }
         (None, blobs) => {
             let (needed, most) = blobs.unwrap_or_default();
-            format!("With {all} the blobs take {}, and those of an instance may take {}.", gb(needed), gb(most))
+            format!(
+                "With {all} the blobs take {}, and those of an instance may take {}.",
+                gigabytes(needed),
+                gigabytes(most)
+            )
         }
     };
     let first = match fit {
@@ -40,13 +43,13 @@ pub(super) fn short(
     };
     let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
     let mut others: Vec<String> =
-        given.map(|_| format!("{} given back that bring nothing", gb(back_gb))).into_iter().collect();
+        given.map(|_| format!("{} given back that bring nothing", gigabytes(back_gb))).into_iter().collect();
     others.extend(elsewhere.iter().map(has_more));
     // A database is on one instance, and files can't have less than nothing.
     let is_parted = files_gb[1].is_none_or(|most| largest_gb <= most);
     others.extend(is_parted.then(|| "several instances".to_owned()));
     let less_gb = over(files_gb).map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < now_gb);
-    others.extend(less_gb.map(|less| format!("{} less in other files", gb(less))));
+    others.extend(less_gb.map(|less| format!("{} less in other files", gigabytes(less))));
     if others.is_empty() && over(files_gb).is_some() {
         others.push("a machine with disks of its own".to_owned());
     }
@@ -55,7 +58,7 @@ pub(super) fn short(
     let after = if after.is_empty() || given.is_some() {
         String::new()
     } else {
-        format!(" With {} given back that bring nothing, {after} would fit, too.", gb(back_gb))
+        format!(" With {} given back that bring nothing, {after} would fit, too.", gigabytes(back_gb))
     };
     format!("{too_much} {first} {what} one of these: {}.{after}", others.join("; "))
 }
@@ -65,7 +68,7 @@ pub(super) fn more_files(stands: &str, found: &Finding, at_limit: usize) -> Stri
     let Finding::Add { added, all, others_full, size_gb, step, brings, fits, larger, .. } = found else {
         return String::new();
     };
-    let (gb, has) = (quantity(*size_gb, "GB"), has(step).unwrap_or_default());
+    let (gb, has) = (gigabytes(*size_gb), has(step).unwrap_or_default());
     let (brings, room) = (brings.as_ref().map(gains).unwrap_or_default(), room(*fits));
     let over =
         if *others_full { format!("these {all}, as others of the filegroup are full,") } else { format!("all {all}") };
@@ -92,12 +95,9 @@ pub(super) fn more_files(stands: &str, found: &Finding, at_limit: usize) -> Stri
 /// Larger files that have enough as well, and take more space.
 pub(super) fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
     let more_gb: f64 = larger.sizes.iter().map(|(at, size_gb)| size_gb - files[*at].size_gb).sum();
-    let names: Vec<String> = larger
-        .sizes
-        .iter()
-        .map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB")))
-        .collect();
-    let (names, more) = (listed(&names, MOST_NAMED), quantity(more_gb, "GB"));
+    let names: Vec<String> =
+        larger.sizes.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb))).collect();
+    let (names, more) = (listed(&names, MOST_NAMED), gigabytes(more_gb));
     if !larger.fits {
         return format!(
             " Larger files move no rows, and take {more} more than there are now, which is more than is free: {names}."
@@ -114,7 +114,7 @@ const fn room(fits: bool) -> &'static str {
 
 /// What has more.
 fn has_more(one: &Elsewhere) -> String {
-    let most = quantity(one.most_gb, "GB");
+    let most = gigabytes(one.most_gb);
     let on = one.hardware.as_ref().map(|hardware| format!(" on {hardware}")).unwrap_or_default();
     let cores = one.vcores.map(|vcores| format!("{vcores} vCores or more"));
     match (&one.title, cores) {

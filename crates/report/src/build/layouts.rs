@@ -7,7 +7,7 @@ use plimsoll_plan::trial::Trial;
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, Finding, Storage};
 
 use super::brings::gains;
-use crate::model::format::{count, listed, quantity};
+use crate::model::format::{count, gigabytes, listed, quantity};
 use crate::model::{
     Axis, Bar, BarChart, Block, Cell, Group, Kind, Line, Look, Part, Picture, Rank, Spot, Table, Tone, Value, number,
     text,
@@ -102,8 +102,8 @@ pub type Row<'a> = (&'a Need, &'a Layout, Option<&'a Trial>);
 
 /// What a layout is, in words.
 pub fn in_words(layout: &Layout) -> String {
-    let log = quantity(layout.log_gb, "GB");
-    format!("{} x {} and a log of {log}", layout.data_files, quantity(layout.data_gb, "GB"))
+    let log = gigabytes(layout.log_gb);
+    format!("{} x {} and a log of {log}", layout.data_files, gigabytes(layout.data_gb))
 }
 
 /// The answer's sentences.
@@ -155,7 +155,7 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
         } else {
             format!(
                 " With {} given back that bring nothing there is room for {}.",
-                quantity(found.back_gb, "GB"),
+                gigabytes(found.back_gb),
                 names(&found.room_after)
             )
         };
@@ -209,13 +209,13 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
 fn raise(found: &Found) -> Option<String> {
     let gb = found.raised_gb?;
     let back = if found.back_gb >= gb {
-        format!(", or give back {} that bring nothing", quantity(found.back_gb, "GB"))
+        format!(", or give back {} that bring nothing", gigabytes(found.back_gb))
     } else {
         String::new()
     };
     Some(format!(
         "The statements below take more than is free: raise the space of the instance by {} or more first{back}.",
-        quantity(gb, "GB")
+        gigabytes(gb)
     ))
 }
 
@@ -228,7 +228,7 @@ fn until_then(databases: &[String], found: &Found) -> &'static str {
 /// Files that are to grow, and their sizes then.
 fn grown(enlarged: &[&Enlarged], files: &[DatabaseFile]) -> String {
     let all = enlarged.iter().flat_map(|one| &one.files);
-    let all = all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB")));
+    let all = all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb)));
     listed(&all.collect::<Vec<_>>(), 2 * MOST_NAMED)
 }
 
@@ -237,7 +237,7 @@ fn as_advised(found: &Found, files: &[DatabaseFile]) -> String {
     let is_out = |(at, _): &&(usize, f64)| found.without_room.contains(at);
     let all = found.advised.iter().flat_map(|one| &one.files).filter(is_out);
     let names: Vec<String> =
-        all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), quantity(*size_gb, "GB"))).collect();
+        all.map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb))).collect();
     if names.is_empty() {
         return String::new();
     }
@@ -268,8 +268,8 @@ pub(super) fn better(found: &Found, advised: &[Advice], files: &[DatabaseFile]) 
                 "Other files of {} would carry it in {} (it has {} now): {}. The data files would have enough then{}. Rows are moved for that: --layouts \
                  shows how.",
                 need.database,
-                quantity(layout.space_gb, "GB"),
-                quantity(now_gb, "GB"),
+                gigabytes(layout.space_gb),
+                gigabytes(now_gb),
                 in_words(layout),
                 gains(&gain.brings)
             )
@@ -305,8 +305,8 @@ fn sentence(found: &Found) -> String {
         "The least space that carries what was seen with {headroom} to spare, and lets no I/O wait for more than {} on average, is {} of \
          files, with blobs of {}: {}{more}.",
         quantity(found.rules.most_wait_ms, "ms"),
-        quantity(space, "GB"),
-        quantity(blobs, "GB"),
+        gigabytes(space),
+        gigabytes(blobs),
         named.join("; ")
     )
 }
@@ -436,12 +436,12 @@ fn table(layouts: &[Row<'_>]) -> Option<Table> {
         &[
             (text("database"), &|row: &Row<'_>| row.0.database.as_str().into()),
             (number("data files", ""), &|row: &Row<'_>| row.1.data_files.into()),
-            (number("each", "GB"), &|row: &Row<'_>| row.1.data_gb.into()),
+            (number("each", "GB").given(), &|row: &Row<'_>| row.1.data_gb.into()),
             (number("each", "IOPS"), &|row: &Row<'_>| row.1.data_step.iops.into()),
-            (number("log", "GB"), &|row: &Row<'_>| row.1.log_gb.into()),
+            (number("log", "GB").given(), &|row: &Row<'_>| row.1.log_gb.into()),
             (number("log", "IOPS"), &|row: &Row<'_>| row.1.log_step.iops.into()),
-            (number("all files", "GB"), &|row: &Row<'_>| row.1.space_gb.into()),
-            (number("blobs", "GB"), &|row: &Row<'_>| row.1.blob_gb.into()),
+            (number("all files", "GB").given(), &|row: &Row<'_>| row.1.space_gb.into()),
+            (number("blobs", "GB").given(), &|row: &Row<'_>| row.1.blob_gb.into()),
             (number("busiest limit used", "%"), &|row: &Row<'_>| row.1.used_percent.into()),
             (number("wait for its turn", "ms"), &|row: &Row<'_>| row.1.wait_ms.into()),
             (number("data I/O", "ms"), &|row: &Row<'_>| time(row.2.and_then(|trial| trial.data_ms))),

@@ -12,7 +12,7 @@ pub use super::enlarged::statements;
 use super::brings::MOST_NAMED;
 pub use super::of_plan::Plan;
 use super::{advised, against, doubts, enlarged, layouts, notes, plots_files};
-use crate::model::format::{capital, count, listed, quantity};
+use crate::model::format::{capital, count, gigabytes, listed, quantity};
 use crate::model::{Block, Part, Rank, Report, Table, Tone, number, text};
 
 /// Pieces of advice that belong to the answer.
@@ -209,8 +209,8 @@ fn rules_table() -> Option<Table> {
 pub fn edition(storage: &Storage<'_>) -> Report {
     let mut report = Report::new(format!("{} of {}", storage.tier.title, storage.instance.as_of));
     let mut answer = Part::of(Rank::Answer);
-    let space = storage.space_gb().map(|gb| format!("All files together have {}", quantity(gb, "GB")));
-    let blobs = storage.blobs_gb().map(|gb| format!("their blobs {}", quantity(gb, "GB")));
+    let space = storage.space_gb().map(|gb| format!("All files together have {}", gigabytes(gb)));
+    let blobs = storage.blobs_gb().map(|gb| format!("their blobs {}", gigabytes(gb)));
     let both: Vec<String> = space.into_iter().chain(blobs).collect();
     answer.say(Tone::Headline, (!both.is_empty()).then(|| format!("{}.", capital(&both.join(", and ")))));
     answer.say(Tone::Plain, log_rate(storage));
@@ -268,16 +268,16 @@ fn headline(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits) -> S
     if let Some(broken) = limits.broken.first() {
         return format!("These files do not fit: {}", over(broken, files));
     }
-    let of = |limit: Option<f64>| limit.map(|gb| format!(" of {}", quantity(gb, "GB"))).unwrap_or_default();
+    let of = |limit: Option<f64>| limit.map(|gb| format!(" of {}", gigabytes(gb))).unwrap_or_default();
     let (all, blobs, fit) = match files.len() {
         1 => ("The file has".to_owned(), "its blob", "It fits as it is."),
         many => (format!("The {} together have", count(many, "file")), "their blobs", "All fit as they are."),
     };
     format!(
         "{all} {}{}, and {blobs} {}{}. {fit}",
-        quantity(limits.file_gb, "GB"),
+        gigabytes(limits.file_gb),
         of(storage.space_gb()),
-        quantity(limits.blob_gb, "GB"),
+        gigabytes(limits.blob_gb),
         of(storage.blobs_gb()),
     )
 }
@@ -290,20 +290,20 @@ pub fn over_limits(limits: &Limits, files: &[DatabaseFile]) -> Vec<String> {
 fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
     match broken {
         // What rounding hides is said as a difference.
-        Broken::Space { file_gb, space_gb } if quantity(*file_gb, "GB") == quantity(*space_gb, "GB") => format!(
+        Broken::Space { file_gb, space_gb } if gigabytes(*file_gb) == gigabytes(*space_gb) => format!(
             "all files take {} more than the {} of the instance, those of tempdb among them.",
-            quantity(file_gb - space_gb, "GB"),
-            quantity(*space_gb, "GB")
+            gigabytes(file_gb - space_gb),
+            gigabytes(*space_gb)
         ),
         Broken::Space { file_gb, space_gb } => format!(
             "all files take {}, those of tempdb among them, and the instance has {}.",
-            quantity(*file_gb, "GB"),
-            quantity(*space_gb, "GB")
+            gigabytes(*file_gb),
+            gigabytes(*space_gb)
         ),
         Broken::Blobs { blob_gb, most_gb } => format!(
             "their blobs take {}, and all blobs of an instance may take {}: fewer and larger files have smaller blobs together.",
-            quantity(*blob_gb, "GB"),
-            quantity(*most_gb, "GB")
+            gigabytes(*blob_gb),
+            gigabytes(*most_gb)
         ),
         Broken::Files { files, most } => format!("there are {files} files, and an instance may have {most}."),
         Broken::Databases { databases, most } => {
@@ -312,15 +312,15 @@ fn over(broken: &Broken, files: &[DatabaseFile]) -> String {
         Broken::Tempdb { kind, file_gb, most_gb } => format!(
             "the {} files of tempdb take {}, and may take {}.",
             kind.name(),
-            quantity(*file_gb, "GB"),
-            quantity(*most_gb, "GB")
+            gigabytes(*file_gb),
+            gigabytes(*most_gb)
         ),
         Broken::Size { file, most_gb } => format!(
             "the file {} has {}, and a {} file may have {}.",
             files[*file].label(),
-            quantity(files[*file].size_gb, "GB"),
+            gigabytes(files[*file].size_gb),
             files[*file].kind.name(),
-            quantity(*most_gb, "GB")
+            gigabytes(*most_gb)
         ),
     }
 }
@@ -360,8 +360,8 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
             (text("database"), &|row: &Row<'_>| row.0.database.as_str().into()),
             (text("file"), &|row: &Row<'_>| row.0.name.as_str().into()),
             (text("type"), &|row: &Row<'_>| row.0.kind.name().into()),
-            (number("size", "GB"), &|row: &Row<'_>| row.0.size_gb.into()),
-            (number("blob", "GB").spare(3), &|row: &Row<'_>| row.1.blob_gb.into()),
+            (number("size", "GB").given(), &|row: &Row<'_>| row.0.size_gb.into()),
+            (number("blob", "GB").given().spare(3), &|row: &Row<'_>| row.1.blob_gb.into()),
             (number("limit", "IOPS"), &|row: &Row<'_>| step(row).and_then(|step| step.iops).into()),
             (number("limit", "MB/s"), &|row: &Row<'_>| step(row).and_then(|step| step.mb_per_s).into()),
             (number("used", "%"), &|row: &Row<'_>| used_percent(row).into()),
@@ -374,10 +374,10 @@ fn rows(files: &[DatabaseFile], limits: &Limits) -> Option<Table> {
             (number("of", "intervals").spare(1), &|row: &Row<'_>| row.0.at_limit.and_then(|seen| seen.of).into()),
             (number("a read", "ms").spare(1), &|row: &Row<'_>| row.0.read_ms.into()),
             (number("a write", "ms").spare(1), &|row: &Row<'_>| row.0.write_ms.into()),
-            (number("same limits up to", "GB").spare(2), &|row: &Row<'_>| {
+            (number("same limits up to", "GB").given().spare(2), &|row: &Row<'_>| {
                 row.1.step.as_ref().map(|_| row.0.size_gb + row.1.same_gb).into()
             }),
-            (number("more from", "GB"), &|row: &Row<'_>| next(row).map(|next| next.size_gb).into()),
+            (number("more from", "GB").given(), &|row: &Row<'_>| next(row).map(|next| next.size_gb).into()),
             (number("then", "IOPS").spare(2), &|row: &Row<'_>| next(row).and_then(|next| next.step.iops).into()),
             (number("then", "MB/s").spare(3), &|row: &Row<'_>| next(row).and_then(|next| next.step.mb_per_s).into()),
         ],
@@ -388,7 +388,7 @@ fn steps(storage: &Storage<'_>) -> Option<Table> {
     Table::of(
         storage.steps.iter(),
         &[
-            (number("file up to", "GB"), &|step: &&Step| step.blob_gb.into()),
+            (number("file up to", "GB").given(), &|step: &&Step| step.blob_gb.into()),
             (text("blob"), &|step: &&Step| step.name.clone().into()),
             (number("limit", "IOPS"), &|step: &&Step| step.iops.into()),
             (number("limit", "MB/s"), &|step: &&Step| step.mb_per_s.into()),

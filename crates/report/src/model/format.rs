@@ -1,7 +1,9 @@
 //! How values are shown, the same way by every face: numbers with three digits, units, intervals, dates, the en dash for the unknown.
 
 use plimsoll_measurement::Basis;
-use plimsoll_measurement::units::{format_bytes, format_decimals, format_seconds, format_significant, tenths};
+use plimsoll_measurement::units::{
+    format_bytes, format_decimals, format_given, format_seconds, format_significant, tenths,
+};
 
 use super::table::{Bound, Cell, Column, Content, Form, Value};
 
@@ -21,6 +23,7 @@ pub fn cell(cell: &Cell, column: &Column) -> String {
         Content::Count(count) => whole(*count),
         Content::Value(one) if column.form == Form::Signed => signed(one.value),
         Content::Value(one) if column.form == Form::Scaled => seconds(one.value),
+        Content::Value(one) if column.form == Form::Given => format_given(one.value),
         Content::Value(one) => {
             let text = number(one.value).unwrap_or_default();
             let unit = if column.form == Form::Bare || one.unit.is_empty() || one.unit == column.unit {
@@ -156,6 +159,11 @@ pub fn signed_percent(value: f64) -> Option<String> {
 /// A number with its unit.
 pub fn quantity(amount: f64, unit: &str) -> String {
     number(amount).map_or_else(|| UNKNOWN.to_owned(), |text| format!("{text} {}", plain(unit)))
+}
+
+/// A size of a file, or of several: as it was given, since limits change at exact sizes.
+pub fn gigabytes(gb: f64) -> String {
+    format!("{} GB", format_given(gb))
 }
 
 /// Two ends around a value: `570 to 610`, or `±<0.1` where both are shown as the value is: less than its last place.

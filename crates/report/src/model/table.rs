@@ -46,6 +46,8 @@ pub enum Form {
     Signed,
     /// Without a unit, which stands elsewhere in their row.
     Bare,
+    /// As they were given, with up to three decimals.
+    Given,
 }
 
 /// On which side cells are flush.
@@ -213,6 +215,12 @@ impl Column {
     #[must_use]
     pub fn bare(self) -> Self {
         Self { form: Form::Bare, ..self }
+    }
+
+    /// Its values are shown as they were given.
+    #[must_use]
+    pub fn given(self) -> Self {
+        Self { form: Form::Given, ..self }
     }
 
     /// It belongs to a block of columns.
