@@ -21,7 +21,7 @@ Examples:
 It reads what pg_stat_statements has counted, and changes nothing at the server. Slots are kept in the result store, with the texts of
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
-Exit codes: 0 done, 2 usage, 3 the extension is missing, 4 cannot connect, 5 pg_read_all_stats is missing, 7 the server was lost at the
+Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 pg_read_all_stats is missing, 7 the server was lost at the
 end, 130 interrupted by Ctrl-C, with the summary.")]
 pub struct Watch {
     /// What to do with what was watched.
@@ -50,6 +50,11 @@ pub struct Watch {
     /// Print one JSON object per slot to standard output, and no summary.
     #[arg(long)]
     pub json: bool,
+    /// Warn of each slot of which this is true, mark it, and end with exit code 1: 'share(query) > 40 %' or
+    /// 'mean(query) > 20ms' (the statement with most), 'active > 8' (sessions on average), 'known < 50 %'. May be
+    /// given several times.
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<String>,
     /// At the end, also after Ctrl-C, write a page of what was watched, with a chart.
     #[arg(long, value_name = "FILE", conflicts_with = "no_store")]
     pub html: Option<PathBuf>,
@@ -63,12 +68,28 @@ pub enum WatchAction {
         #[arg(long)]
         json: bool,
     },
+    /// Give the present moment a name, such as that of a release.
+    Mark(WatchMark),
     /// Show what was watched: what cost most in a range of time.
     Show(WatchShow),
     /// Compare two ranges of time: what is new, gone, called more, or slower.
     Compare(WatchCompare),
     /// Export what was watched: a row for each statement and slot.
     Export(WatchExport),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The mark stands among what happened, and is a time for the other commands:
+  plimsoll watch mark 'release 12'
+  plimsoll watch compare '..release 12' 'release 12..'     what changed since then")]
+pub struct WatchMark {
+    /// The name of the moment.
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    /// The server, as it was watched [default: the one that was watched last].
+    #[arg(long, value_name = "URL")]
+    pub target: Option<String>,
 }
 
 /// What rows are.
@@ -87,7 +108,8 @@ pub enum By {
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-A time is 14:00, 2026-03-01T14:00 or 2026-03-01, in UTC; -30m is half an hour before the end of what is kept.")]
+A time is 14:00, 2026-03-01T14:00 or 2026-03-01, in UTC; -30m is half an hour before the end of what is kept; or the text of
+a mark ('plimsoll watch mark').")]
 pub struct WatchShow {
     /// The server, as it was watched [default: the one that was watched last].
     #[arg(value_name = "URL")]

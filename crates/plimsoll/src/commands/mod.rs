@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod clean;
 pub mod compare;
+mod condition;
 pub mod definitions;
 pub mod demo;
 pub mod disk;

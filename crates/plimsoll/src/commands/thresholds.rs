@@ -3,9 +3,10 @@
 
 use plimsoll_bench::Definition;
 use plimsoll_bench::figures::metrics_of;
-use plimsoll_measurement::units::{format_significant, parse_duration};
+use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Figure, RunRecord};
 
+use super::condition::Condition;
 use crate::failure::Failure;
 
 /// The share of requests that failed, in percent; no figure of a record.
@@ -13,18 +14,7 @@ const ERRORS: &str = "errors";
 
 /// What ends a run with code 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Threshold {
-    /// As it was given.
-    text: String,
-    /// The figure: `request_rate`, `latency_p99`; or `errors`.
-    metric: String,
-    /// Whether it fails above the value, and not below it.
-    is_above: bool,
-    /// Whether it fails at the value as well.
-    is_inclusive: bool,
-    value: f64,
-    unit: Option<String>,
-}
+pub struct Threshold(Condition);
 
 /// How a run stands to a threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,35 +37,15 @@ impl Threshold {
             Failure::usage(format!("--fail-if '{text}': {problem}"))
                 .hint("such as --fail-if 'p99 > 20ms', --fail-if 'request_rate < 3000' or --fail-if 'errors > 1%'")
         };
-        let signs = [(">=", true, true), ("<=", false, true), (">", true, false), ("<", false, false)];
-        let found = signs.into_iter().find_map(|(sign, is_above, is_inclusive)| {
-            text.split_once(sign).map(|(metric, value)| (metric.trim(), value.trim(), is_above, is_inclusive))
-        });
-        let Some((name, wanted, is_above, is_inclusive)) = found else {
-            return Err(wrong("it has none of >, >=, < and <=".to_owned()));
-        };
-        let end = wanted.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(wanted.len());
-        let (number, unit) = (wanted[..end].replace('_', ""), wanted[end..].trim());
-        // `1,000`, `1e308` and `0x10` are written otherwise, and begin no unit.
-        let begins_none =
-            unit.starts_with(',') || unit.get(1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && !begins_none);
-        let value = value.ok_or_else(|| wrong(format!("'{wanted}' is no number")))?;
-        let metric = name.to_lowercase().replace(' ', "_");
+        let mut condition = Condition::parse(text).map_err(&wrong)?;
         // A percentile alone is one of response times.
-        let metric = if metric.starts_with('p') && metric[1..].starts_with(|c: char| c.is_ascii_digit()) {
-            format!("latency_{metric}")
-        } else {
-            metric
-        };
-        if metric.is_empty() {
-            return Err(wrong("it names no figure".to_owned()));
+        if condition.figure.starts_with('p') && condition.figure[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            condition.figure = format!("latency_{}", condition.figure);
         }
-        let unit = Some(unit.to_owned()).filter(|unit| !unit.is_empty());
-        if metric.starts_with("latency_") && unit.as_deref().is_none_or(|unit| in_ms(value, unit).is_none()) {
-            return Err(wrong(format!("'{wanted}' is not a time with a unit")));
+        if condition.figure.starts_with("latency_") && !condition.is_time() {
+            return Err(wrong(format!("'{}' is not a time with a unit", condition.wanted)));
         }
-        Ok(Self { text: text.trim().to_owned(), metric, is_above, is_inclusive, value, unit })
+        Ok(Self(condition))
     }
 
     /// Refuses a threshold of a figure that none of these tests has.
@@ -96,63 +66,40 @@ impl Threshold {
         }
         known.sort();
         known.dedup();
-        let mut meant = known.iter().filter(|(metric, _)| *metric == self.metric).peekable();
+        let Condition { text, figure, .. } = &self.0;
+        let mut meant = known.iter().filter(|(metric, _)| metric == figure).peekable();
         if let Some((metric, unit)) = meant.peek() {
-            if meant.any(|(_, unit)| self.in_unit(unit).is_some()) {
+            if meant.any(|(_, unit)| self.0.in_unit(unit).is_some()) {
                 return Ok(());
             }
-            return Err(Failure::usage(format!("--fail-if '{}': {metric} is in {unit}", self.text))
+            return Err(Failure::usage(format!("--fail-if '{text}': {metric} is in {unit}"))
                 .hint("leave the unit out, or name that one"));
         }
         let names: Vec<&str> = known.iter().map(|(metric, _)| metric.as_str()).collect();
-        Err(Failure::usage(format!("--fail-if '{}': these tests have no figure {}", self.text, self.metric))
+        Err(Failure::usage(format!("--fail-if '{text}': these tests have no figure {figure}"))
             .hint(format!("they have {}", names.join(", "))))
     }
 
     /// Holds a run against it.
     pub fn judge(&self, record: &RunRecord) -> Outcome {
-        let figure = || record.results.iter().find(|figure| figure.metric == self.metric);
-        if self.metric == ERRORS {
-            return failed_percent(record).map_or_else(
-                || Outcome::Unknown(format!("'{}' is not known: the run made no requests", self.text)),
-                |percent| self.outcome(percent, &format!("{} % of the requests failed", format_significant(percent))),
-            );
-        }
-        let Some(figure) = figure() else {
-            let absent = record.absent.iter().find(|absent| absent.metric == self.metric);
-            let why = absent.map(|absent| format!(": {}", absent.reason)).unwrap_or_default();
-            return Outcome::Unknown(format!("'{}' is not known: the run has no {}{why}", self.text, self.metric));
-        };
-        match self.in_unit(&figure.unit) {
-            Some(limit) => self.outcome_at(figure.value, limit, &said(figure)),
-            None => Outcome::Unknown(format!("'{}' is not known: {} is in {}", self.text, self.metric, figure.unit)),
-        }
-    }
-
-    /// Its value in a unit.
-    fn in_unit(&self, wanted: &str) -> Option<f64> {
-        match self.unit.as_deref() {
-            None => Some(self.value),
-            Some(unit) if unit == wanted => Some(self.value),
-            // Per second, as people write it.
-            Some("/s") if wanted == "1/s" => Some(self.value),
-            Some(unit) if wanted == "ms" => in_ms(self.value, unit),
-            Some(unit) if wanted == "s" => in_ms(self.value, unit).map(|ms| ms / 1e3),
-            Some(_) => None,
-        }
-    }
-
-    fn outcome(&self, value: f64, said: &str) -> Outcome {
-        self.outcome_at(value, self.value, said)
-    }
-
-    fn outcome_at(&self, value: f64, limit: f64, said: &str) -> Outcome {
-        let is_beyond = if self.is_above { value > limit } else { value < limit };
-        let is_at = self.is_inclusive && value.total_cmp(&limit).is_eq();
-        if is_beyond || is_at {
-            Outcome::Fails(format!("'{}' is true: {said}", self.text))
+        let Condition { text, figure: metric, .. } = &self.0;
+        let (value, unit, said) = if metric == ERRORS {
+            let Some(percent) = failed_percent(record) else {
+                return Outcome::Unknown(format!("'{text}' is not known: the run made no requests"));
+            };
+            (percent, "%", format!("{} % of the requests failed", format_significant(percent)))
         } else {
-            Outcome::Holds(format!("'{}' is not so: {said}", self.text))
+            let Some(figure) = record.results.iter().find(|figure| figure.metric == *metric) else {
+                let absent = record.absent.iter().find(|absent| absent.metric == *metric);
+                let why = absent.map(|absent| format!(": {}", absent.reason)).unwrap_or_default();
+                return Outcome::Unknown(format!("'{text}' is not known: the run has no {metric}{why}"));
+            };
+            (figure.value, figure.unit.as_str(), said(figure))
+        };
+        match self.0.in_unit(unit) {
+            None => Outcome::Unknown(format!("'{text}' is not known: {metric} is in {unit}")),
+            Some(limit) if self.0.is_true(value, limit) => Outcome::Fails(format!("'{text}' is true: {said}")),
+            Some(_) => Outcome::Holds(format!("'{text}' is not so: {said}")),
         }
     }
 }
@@ -165,13 +112,6 @@ fn said(figure: &Figure) -> String {
         format!(" ({low} to {high})")
     });
     format!("{metric} is {} {unit}{}", format_significant(*value), interval.unwrap_or_default())
-}
-
-/// A time in ms; `None` without a unit of time.
-fn in_ms(value: f64, unit: &str) -> Option<f64> {
-    let is_time = unit.chars().all(|c| c.is_ascii_alphabetic());
-    let time = parse_duration(&format!("{value}{unit}")).ok().filter(|_| is_time)?;
-    Some(time.as_secs_f64() * 1e3)
 }
 
 /// The share of a run's requests that failed; `None` where it made none.

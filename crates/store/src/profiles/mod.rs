@@ -71,6 +71,15 @@ impl ProfileStore {
         self.0.still_there()
     }
 
+    /// Keeps something that happened, whoever keeps slots of the target. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// If there is no room or no right to write.
+    pub fn note(&self, number: i64, happened: &Happened) -> Result<(), StoreError> {
+        self.0.change(|transaction| write::event(transaction, number, happened).map_err(self.failed()))?;
+        self.0.still_there()
+    }
+
     /// Reads what is kept of a time, the finest that there is, record by record: of one length in order of time.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::columns::{self, REST, blob, whole};
-use super::kinds::{MINUTE_US, Save, Text};
+use super::kinds::{Happened, MINUTE_US, Save, Text};
 
 /// A statement's last time is brought up to date once in so long.
 const LAST_SEEN_STEP_US: i64 = 3_600_000_000;
@@ -70,13 +70,16 @@ pub(crate) fn save(connection: &Connection, number: i64, save: &Save<'_>) -> Res
         let query = numbers.query(connection, one.item, end_us)?;
         text(connection, query, one)?;
     }
-    let mut event = connection.prepare_cached(
-        "INSERT OR REPLACE INTO watched_event (watched_no, from_us, kind, to_us, note) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    for one in save.events {
-        event.execute(params![number, one.from_us, one.kind, one.to_us, one.note])?;
-    }
+    save.events.iter().try_for_each(|one| event(connection, number, one))?;
     Ok(())
+}
+
+/// Writes something that happened; of one kind and begin the last one stays.
+pub(crate) fn event(connection: &Connection, number: i64, one: &Happened) -> rusqlite::Result<()> {
+    let sql =
+        "INSERT OR REPLACE INTO watched_event (watched_no, from_us, kind, to_us, note) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let row = params![number, one.from_us, one.kind, one.to_us, one.note];
+    connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
 /// Numbers of statements and of waits that were looked up already.

@@ -12,6 +12,7 @@ use plimsoll_measurement::{Moment, exit, units};
 use plimsoll_profile::{Known, Record, Refusal, Slot, Snapshot, diff};
 
 use super::activity::{Activity, SPACING};
+use super::alerts::Alert;
 use super::keeper::Keeper;
 use super::sums::Sums;
 use super::{show, shown};
@@ -46,6 +47,7 @@ struct Pace {
 /// Watches until the time is over or somebody interrupts, and then says what costs most.
 pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
     let pace = pace(options)?;
+    let alerts = options.fail_if.iter().map(|text| Alert::parse(text)).collect::<std::result::Result<_, _>>()?;
     let target = engines::parse(url, settings, printer)?;
     options.html.as_deref().map_or(Ok(()), try_path)?;
     // A store that can't be used is said before anything is read.
@@ -74,6 +76,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         of_sessions: BTreeSet::new(),
         activity: Activity::of(database.description().cpus),
         has_samples: !options.no_samples,
+        alerts,
         all: Sums::default(),
         slots: 0,
         missed: 0,
@@ -124,7 +127,15 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         let range = from_us..server.server_us.max(from_us) + 1;
         shown::page(target.display(), &range, options.top, path, settings, printer)?;
     }
-    let code = if collector.is_lost || unsaved.is_some() { exit::INCOMPLETE } else { exit::DONE };
+    for alert in &collector.alerts {
+        printer.remark(&format!("{}.", alert.summary(collector.slots)));
+    }
+    let is_negative = collector.alerts.iter().any(|alert| alert.slots() > 0);
+    let code = match (collector.is_lost || unsaved.is_some(), is_negative) {
+        (true, _) => exit::INCOMPLETE,
+        (false, true) => exit::NEGATIVE,
+        (false, false) => exit::DONE,
+    };
     Ok(signals::exit_code(&interrupt).unwrap_or(code))
 }
 
@@ -180,6 +191,7 @@ struct Collector<'a> {
     keeper: Option<Keeper>,
     activity: Activity,
     has_samples: bool,
+    alerts: Vec<Alert>,
     all: Sums,
     slots: u64,
     missed: u64,
@@ -286,13 +298,18 @@ impl Collector<'_> {
         let top = if options.json { usize::from(options.top) } else { 1 };
         self.look_up(&sums, top, printer);
         self.all.add(&sums);
+        let alerts: Vec<String> = self.alerts.iter_mut().filter_map(|alert| alert.judge(&sums, &self.texts)).collect();
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| !alerts.is_empty()) {
+            keeper.alert((slot.start_us, slot.end_us), &alerts.join("; "));
+        }
         // What was told is in the store, also after a kill.
         self.keep(record, &reading.snapshot, is_last, printer);
         if options.json {
-            printer.json(&show::json(slot, &sums, &self.texts, top));
+            printer.json(&show::json(slot, &sums, &self.texts, (top, &alerts)));
         } else {
             printer.result(&show::line(slot, &sums, &self.texts, printer.style.width));
         }
+        alerts.iter().for_each(|alert| printer.warning(alert));
     }
 
     /// Reads the texts that are about to be shown and not known. A slot without them is still one.

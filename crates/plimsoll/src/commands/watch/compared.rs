@@ -30,9 +30,9 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
     let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse(&options.filters)?;
     let kept = Kept::find(options.target.as_deref(), settings)?;
-    let before = ranges::range(&options.before, &kept.whole)?;
+    let before = kept.range(&options.before)?;
     let after = match &options.after {
-        Some(text) => ranges::range(text, &kept.whole)?,
+        Some(text) => kept.range(text)?,
         None => ranges::checked(before.end..kept.whole.end, "what is kept after the first range")?,
     };
     let of = |range: &std::ops::Range<i64>| -> Result<Sums, Failure> {

@@ -19,9 +19,7 @@ use crate::settings::Settings;
 
 pub fn export(options: &WatchExport, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let kept = Kept::find(options.target.as_deref(), settings)?;
-    let of = |text: &Option<String>, missing| {
-        text.as_deref().map_or(Ok(missing), |text| ranges::moment(text, kept.whole.end))
-    };
+    let of = |text: &Option<String>, missing| text.as_deref().map_or(Ok(missing), |text| kept.moment(text));
     let range = ranges::checked(of(&options.from, kept.whole.start)?..of(&options.to, kept.whole.end)?, "the range")?;
     let mut rows = Vec::new();
     kept.records(&range, |record| {

@@ -107,6 +107,13 @@ impl Keeper {
         }
     }
 
+    /// Something was true of a time that should not be. It is kept with the next slot.
+    pub fn alert(&mut self, span_us: (i64, i64), note: &str) {
+        if self.of_another.is_none() && !self.is_gone {
+            self.event("alert", span_us, note);
+        }
+    }
+
     fn event(&mut self, kind: &str, (from_us, to_us): (i64, i64), note: &str) {
         self.events.push(Happened { from_us, to_us, kind: kind.to_owned(), note: note.to_owned() });
     }

@@ -2,6 +2,7 @@
 //! the store, and shown, compared and exported from there.
 
 mod activity;
+mod alerts;
 mod chart;
 mod collect;
 mod compared;
@@ -10,6 +11,7 @@ mod filters;
 mod keeper;
 mod limits;
 mod listed;
+mod marked;
 pub mod metrics;
 mod names;
 mod ranges;
@@ -27,6 +29,7 @@ use crate::settings::Settings;
 pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     match (&options.action, &options.target) {
         (Some(WatchAction::List { json }), _) => listed::list(*json, settings, printer),
+        (Some(WatchAction::Mark(options)), _) => marked::mark(options, settings, printer),
         (Some(WatchAction::Show(options)), _) => shown::show(options, settings, printer),
         (Some(WatchAction::Compare(options)), _) => compared::compare(options, settings, printer),
         (Some(WatchAction::Export(options)), _) => exported::export(options, settings, printer),

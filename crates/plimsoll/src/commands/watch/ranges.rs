@@ -14,7 +14,7 @@ const DAY_US: i64 = 24 * 3_600_000_000;
 /// A wrong time, with what can be typed.
 fn wrong(text: &str) -> Failure {
     Failure::usage(format!("'{text}' is no time"))
-        .hint("such as 14:00, 2026-03-01T14:00, -30m (half an hour before the end of what is kept), or end; all in UTC")
+        .hint("such as 14:00, 2026-03-01T14:00, -30m (half an hour before the end of what is kept), end, or a mark; all in UTC")
 }
 
 /// A moment. `end_us` is where what is kept ends: a time without a date is the last one until then, and `-30m` is half an hour before.
@@ -45,13 +45,17 @@ pub fn moment(text: &str, end_us: i64) -> Result<i64, Failure> {
     Ok(if at > end_us { at - DAY_US } else { at })
 }
 
-/// `FROM..TO`, where either may be missing.
-pub fn range(text: &str, whole: &Range<i64>) -> Result<Range<i64>, Failure> {
+/// `FROM..TO`, where either may be missing, of moments as `moment` reads them.
+pub fn range(
+    text: &str,
+    whole: &Range<i64>,
+    moment: impl Fn(&str) -> Result<i64, Failure>,
+) -> Result<Range<i64>, Failure> {
     let Some((from, to)) = text.split_once("..") else {
         return Err(Failure::usage(format!("'{text}' is no range of time"))
             .hint("such as 14:00..14:30, -2h..-1h, or -30m.. up to the end"));
     };
-    let of = |text: &str, missing| if text.is_empty() { Ok(missing) } else { moment(text, whole.end) };
+    let of = |text: &str, missing| if text.is_empty() { Ok(missing) } else { moment(text) };
     checked(of(from, whole.start)?..of(to, whole.end)?, text)
 }
 
@@ -89,7 +93,9 @@ mod tests {
     fn ranges_may_be_open() {
         let end = moment("2026-03-02T12:00", 0).unwrap();
         let whole = end - DAY_US..end;
-        let of = |text: &str| range(text, &whole).map(|range| (end - range.end, range.end - range.start));
+        let of = |text: &str| {
+            range(text, &whole, |text| moment(text, end)).map(|range| (end - range.end, range.end - range.start))
+        };
         assert_eq!(of("-2h..-1h").unwrap(), (3_600_000_000, 3_600_000_000));
         assert_eq!((of("-1h..").unwrap(), of("..").unwrap()), ((0, 3_600_000_000), (0, DAY_US)));
         assert!(of("-1h..-2h").is_err() && of("-1h").is_err());

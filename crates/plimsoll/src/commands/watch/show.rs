@@ -39,8 +39,8 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     format!("{begin}  {share:>3} %  {}", name(item, texts, room))
 }
 
-/// The object of a slot: unknown is absent.
-pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
+/// The object of a slot, with so many statements and what should not have been true of it: unknown is absent.
+pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, (top, alerts): (usize, &[String])) -> String {
     let mut object = Map::new();
     object.insert("slot_start".to_owned(), moment(slot.start_us).into());
     put(&mut object, "seconds", slot.interval_us.map(|us| us as f64 / 1e6));
@@ -56,6 +56,7 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, top: usize) -> String {
     reasons.dedup();
     object.insert("unknown".to_owned(), reasons.into());
     object.insert("own_us".to_owned(), sums.own_us().into());
+    put(&mut object, "alerts", (!alerts.is_empty()).then(|| Value::from(alerts.to_vec())));
     put(&mut object, "sessions", limits::json(sums, texts));
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();

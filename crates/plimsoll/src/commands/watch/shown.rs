@@ -98,8 +98,8 @@ pub fn metric(name: &str) -> Result<Metric, Failure> {
 
 fn range(options: &WatchShow, kept: &Kept) -> Result<Range<i64>, Failure> {
     let end = kept.whole.end;
-    let to = options.to.as_deref().map_or(Ok(end), |text| ranges::moment(text, end))?;
-    let from = options.from.as_deref().map_or(Ok(to.saturating_sub(HOUR_US)), |text| ranges::moment(text, end))?;
+    let to = options.to.as_deref().map_or(Ok(end), |text| kept.moment(text))?;
+    let from = options.from.as_deref().map_or(Ok(to.saturating_sub(HOUR_US)), |text| kept.moment(text))?;
     ranges::checked(from..to, "the range")
 }
 

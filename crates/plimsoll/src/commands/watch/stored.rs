@@ -15,6 +15,9 @@ use super::sums::Sums;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
+/// The kind of an event that somebody set.
+pub const MARK: &str = "mark";
+
 /// A target that was watched, and the store.
 pub struct Kept {
     runs: Arc<RunStore>,
@@ -58,6 +61,23 @@ impl Kept {
         let text = |Text { item, database, text }| (item, QueryText { item, database, text });
         let texts = store.texts(watched.number)?.into_iter().map(text).collect();
         Ok(Self { runs, store, watched, whole: from_us..to_us, texts })
+    }
+
+    /// A moment: a time, or the text of a mark.
+    pub fn moment(&self, text: &str) -> Result<i64, Failure> {
+        ranges::moment(text, self.whole.end).or_else(|wrong| self.marked(text)?.ok_or(wrong))
+    }
+
+    /// `FROM..TO`, where either may be missing.
+    pub fn range(&self, text: &str) -> Result<Range<i64>, Failure> {
+        ranges::range(text, &self.whole, |text| self.moment(text))
+    }
+
+    /// When a mark was set, the last of that text.
+    fn marked(&self, text: &str) -> Result<Option<i64>, Failure> {
+        let events = self.store.events(self.watched.number, (i64::MIN, i64::MAX))?;
+        let mark = events.into_iter().rfind(|event| event.kind == MARK && event.note == text.trim());
+        Ok(mark.map(|mark| mark.from_us))
     }
 
     /// The sums of a range, without statements that a filter leaves out.

@@ -1,0 +1,91 @@
+//! What should not be true of a workload, and moments with a name, on a PostgreSQL.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "common/watched.rs"]
+mod watched;
+
+use common::Scene;
+use serde_json::Value;
+use watched::{begun, interrupted, load, server};
+
+fn events(scene: &Scene, kind: &str) -> Vec<String> {
+    let shown: Value = serde_json::from_str(&scene.say(&["watch", "show", "--json"]).out).unwrap();
+    let all = shown["events"].as_array().unwrap().iter();
+    all.filter(|event| event["kind"] == kind).map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn slots_of_which_a_condition_is_true_are_told_and_marked() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let words = ["--fail-if", "share(query) > 0.1 %", "--fail-if", "mean(query) > 1h", "--json", "--every", "1s"];
+    let (child, lines, _) = begun(&scene, &[&["watch", &url], &words[..]].concat());
+    load(&server, 2_000);
+    let (code, out, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "Ctrl-C is what ended it: {err}");
+    let slots: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let alerts: Vec<&str> = slots
+        .iter()
+        .filter_map(|slot| slot["alerts"].as_array())
+        .flatten()
+        .map(|text| text.as_str().unwrap())
+        .collect();
+    let of_load = "'share(query) > 0.1 %' is true: 'INSERT INTO held SELECT generate_series($1, $2)' has ";
+    assert!(alerts.iter().any(|alert| alert.starts_with(of_load)), "{out}");
+    assert!(!out.contains("mean(query)"), "{out}");
+    assert!(err.contains(of_load) && err.contains("'mean(query) > 1h' was true in none of "), "{err}");
+    assert!(events(&scene, "alert").iter().any(|note| note.starts_with(of_load)));
+}
+
+#[test]
+fn a_condition_that_was_true_has_its_exit_code() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let watch = |condition: &str| scene.say(&["watch", &url, "--every", "1s", "--for", "1s", "--fail-if", condition]);
+    let always = watch("active >= 0");
+    assert_eq!(always.code, 1, "{always:#?}");
+    assert!(
+        always.err.contains("warning: 'active >= 0' is true: ") && always.err.contains("' was true in "),
+        "{always:#?}"
+    );
+    let never = watch("known > 100 %");
+    assert!(never.code == 0 && never.err.contains("'known > 100 %' was true in none of "), "{never:#?}");
+    let scene = Scene::new();
+    for (condition, problem) in [
+        ("speed > 3", "a slot has no figure 'speed'"),
+        ("mean(query) > 20", "'20' is not a time"),
+        ("known", "none of >"),
+    ] {
+        scene.say(&["watch", "postgres://nowhere.invalid/d", "--fail-if", condition]).failed(2, &[problem]);
+    }
+}
+
+#[test]
+fn a_mark_is_a_time_for_other_commands() {
+    let scene = Scene::new();
+    scene.say(&["watch", "mark", "release 12"]).failed(4, &["there is no result store"]);
+    assert!(!scene.store().exists(), "a mark makes no store");
+    let server = server();
+    let url = server.socket_url("postgres");
+    let watch = || assert_eq!(scene.say(&["watch", &url, "--every", "1s", "--for", "2s"]).code, 0);
+    watch();
+    for (text, problem) in
+        [("", "needs a text"), ("14:00", "is no time"), ("a..b", "no range"), (&"x".repeat(101), "100")]
+    {
+        scene.say(&["watch", "mark", text]).failed(2, &[problem]);
+    }
+    let said = scene.say(&["watch", "mark", "release 12"]);
+    assert!(said.code == 0 && said.out.starts_with("'release 12' is 20"), "{said:#?}");
+    watch();
+    assert_eq!(events(&scene, "mark"), ["release 12"]);
+    let said = scene.say(&["watch", "compare", "..release 12", "release 12..", "--json"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    let from = |words: &[&str]| {
+        let said = scene.say(&[&["watch", "show", "--json"], words].concat());
+        serde_json::from_str::<Value>(&said.out).unwrap()["from"].clone()
+    };
+    assert_ne!(from(&["--from", "release 12"]), from(&[]));
+    scene.say(&["watch", "show", "--from", "release 13"]).failed(2, &["'release 13' is no time", "or a mark"]);
+}
