@@ -93,7 +93,7 @@ pub const RULES: [Rule; 18] = [
     ),
     rule(
         "more-files",
-        "a data file stands at a limit, and no size is known to have enough",
+        "a data file stands at a limit, and no size is known to have enough, or there is no room for it, or it takes far more space",
         "n more files that take little space, of which each file gets rows by its size: 1.1 x its part <= 80 % of its limits; or files that are there grow to the size of these, besides or in place of them, if that takes less",
     ),
     rule(
@@ -142,13 +142,22 @@ pub struct Advice {
     pub finding: Finding,
 }
 
+/// What an instance has too little of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// Space for files.
+    Space,
+    /// Room for their blobs.
+    Blobs,
+}
+
 /// Larger files in place of more: no rows are moved for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Larger {
     /// The files, by their places in the list, and their sizes then, in GB.
     pub sizes: Vec<(usize, f64)>,
-    /// Whether the space that the instance has now is enough for them alone.
-    pub fits: bool,
+    /// What there is too little of for them; `None` where they could be had.
+    pub lack: Option<Lack>,
     /// What they bring, where it is known.
     pub brings: Option<Brings>,
 }
@@ -220,6 +229,8 @@ pub enum Finding {
         fits: bool,
         /// What that brings, where it is known.
         brings: Option<Brings>,
+        /// What a mere rebuild of the indexes brings, where it brings no less.
+        rebuild: Option<Brings>,
     },
     /// Further files are to be added, and the rows spread over all.
     Add {

@@ -48,12 +48,32 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         Some((_, ms)) => growth::slow(at, *ms, &case),
         None => growth::grow(at, &case),
     };
-    let mut grown: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
-    more::instead(&mut grown, &case);
-    alike::together(&mut grown, &case);
+    let alone: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
+    let sought = |without_room: &[usize]| {
+        let mut grown = alone.clone();
+        more::instead(&mut grown, without_room, &case);
+        alike::together(&mut grown, &case);
+        let (places, wanted): (Vec<Vec<usize>>, Vec<Bundle>) = space::wanted(&grown, files).into_iter().unzip();
+        let fit = space::fit(files, limits, storage, &wanted);
+        (grown, places, wanted, fit)
+    };
+    // What has no room as larger files may have it as others. Where it has none either, it stays what it was: each goes there and back once at most.
+    let (mut instead, mut in_vain) = (Vec::new(), Vec::new());
+    let (mut grown, places_of, wanted, fit) = loop {
+        let found = sought(&instead);
+        let (_, _, wanted, fit) = &found;
+        let out = wanted.iter().zip(&fit.fits).filter(|(_, fits)| !**fits).flat_map(|(one, _)| &one.files);
+        let (back, new): (Vec<usize>, Vec<usize>) =
+            out.filter(|at| !in_vain.contains(*at)).partition(|at| instead.contains(*at));
+        if back.is_empty() && new.is_empty() {
+            break found;
+        }
+        instead.retain(|at| !back.contains(at));
+        instead.extend(new);
+        in_vain.extend(back);
+    };
+    more::or_rebuild(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
-    let (places_of, wanted): (Vec<Vec<usize>>, Vec<Bundle>) = space::wanted(&grown, files).into_iter().unzip();
-    let fit = space::fit(files, limits, storage, &wanted);
     for (places, has_room) in places_of.iter().zip(&fit.fits) {
         for at in places {
             if let Finding::Grow { fits, .. } | Finding::Add { fits, .. } = &mut grown[*at].finding {

@@ -109,11 +109,13 @@ fn a_filegroup_has_one_answer() {
 
 #[test]
 fn files_that_grow_together_have_room_together_or_not_at_all() {
-    let files = [data("a", 500.0, 2290.0), data("b", 500.0, 1000.0), data("c", 1000.0, 10.0)];
+    // What the third does is not known, so that no rows are spread.
+    let unknown = |size_gb| DatabaseFile { iops: None, ..data("c", size_gb, 0.0) };
+    let files = [data("a", 500.0, 2290.0), data("b", 500.0, 1000.0), unknown(1000.0)];
     let space = |space_gb| Wishes { vcores: Some(4), space_gb: Some(space_gb), ..Wishes::default() };
     // Two of 514 GB and one of 1,000 are 2,028 GB.
     assert_eq!(grown(&advice(&files, space(2048.0), None)), [(vec![0, 1], 514, Some(118), true)]);
-    let larger = [files[0].clone(), files[1].clone(), data("c", 1030.0, 10.0)];
+    let larger = [files[0].clone(), files[1].clone(), unknown(1030.0)];
     assert_eq!(grown(&advice(&larger, space(2048.0), None)), [(vec![0, 1], 514, Some(118), false)]);
 }
 
@@ -122,8 +124,9 @@ fn files_that_grow_together_have_room_together_or_not_at_all() {
 fn a_filegroup_has_room_as_a_whole() {
     let with = |other_gb| {
         let other = DatabaseFile { database: "o".to_owned(), ..data("o", other_gb, 1.0) };
+        let unknown = DatabaseFile { iops: None, ..data("u", 130.0, 0.0) };
         let wishes = Wishes { vcores: Some(4), ..Wishes::default() };
-        advice(&[data("a", 100.0, 498.0), data("b", 600.0, 4950.0), other], wishes, None)
+        advice(&[data("a", 100.0, 498.0), data("b", 600.0, 4950.0), other, unknown], wishes, None)
     };
     let both = |fits| [(vec![0], 130, Some(52), fits), (vec![1], 1026, Some(52), fits)];
     assert_eq!(grown(&with(750.0)), both(true));
@@ -143,6 +146,61 @@ fn a_filegroup_has_room_as_a_whole() {
         });
         assert!(rooms.collect::<Vec<_>>().iter().all(|fits| !fits), "{found:?}");
     }
+}
+
+/// Where larger files have no room, rows that are spread over those that are there may take none.
+#[test]
+fn what_has_no_room_as_larger_files_may_have_it_once_rows_are_spread() {
+    let with = |other_gb| {
+        let other = DatabaseFile { database: "o".to_owned(), ..data("o", other_gb, 1.0) };
+        let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
+        advice(&[data("a", 1000.0, 4900.0), data("b", 1000.0, 500.0), other], wishes, None)
+    };
+    let roomy = with(6000.0);
+    // 5,400 / 2 x 1.1 are 2,970 of 5,000: 68 % more, where 1,026 GB bring 53 %.
+    let percent = |found: &[Advice]| {
+        found.iter().find_map(|one| match &one.finding {
+            Finding::Grow { brings: Some(brings), rebuild: Some(rebuild), .. } => {
+                Some([brings.most_percent.round(), rebuild.most_percent.round()])
+            }
+            _ => None,
+        })
+    };
+    assert_eq!((grown(&roomy)[0].1, percent(&roomy)), (1026, Some([53.0, 68.0])));
+    let full = with(6190.0);
+    let [Advice { finding: Finding::Add { added: 0, fits: true, brings: Some(brings), .. }, .. }] = full.as_slice()
+    else {
+        panic!("{full:?}")
+    };
+    assert_eq!(brings.most_percent.round(), 68.0);
+}
+
+/// A small instance pays for a tenth of its space, and none for more than 256 GB, where a rebuild of the indexes would do.
+#[test]
+fn a_rebuild_goes_before_what_takes_much_of_the_space() {
+    let ids = |space_gb| {
+        let wishes = Wishes { vcores: Some(4), space_gb: Some(space_gb), ..Wishes::default() };
+        let found = advice(&[data("a", 2.0, 498.0), data("b", 2.0, 50.0)], wishes, None);
+        found.iter().map(|one| one.rule.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(160.0), ["more-files"], "256 GB of 160");
+    assert_eq!(ids(2048.0), ["more-files"], "256 GB are more than a tenth of 2,048");
+    let one = [data("a", 2.0, 498.0), data("b", 130.0, 50.0)];
+    let wishes = |space_gb| Wishes { vcores: Some(4), space_gb: Some(space_gb), ..Wishes::default() };
+    assert_eq!(grown(&advice(&one, wishes(2048.0), None)), [(vec![0], 130, Some(362), true)], "128 GB of 2,048");
+}
+
+/// Times are those of the files that grow: another one of the filegroup goes on as it is.
+#[test]
+fn a_file_is_held_against_its_own_times() {
+    let small = DatabaseFile { read_ms: Some(12.0), mb_per_s: Some(95.0), ..data("a", 20.0, 200.0) };
+    let large = DatabaseFile { read_ms: Some(150.0), mb_per_s: Some(80.0), ..data("b", 1400.0, 3000.0) };
+    let found = advice(&[small, large], Wishes::default(), None);
+    let ms = found.iter().find_map(|one| match &one.finding {
+        Finding::Grow { brings: Some(brings), .. } => brings.ms.map(|ms| ms[0]),
+        _ => None,
+    });
+    assert_eq!(ms, Some(12.0), "{found:?}");
 }
 
 /// A file that does far more than its limits has others: none of these sizes is for it, whatever stands beside it.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use plimsoll_catalog::Catalog;
+use plimsoll_plan::advice::Lack;
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::rules::{Observed, advise};
 use plimsoll_plan::statements::Steps;
@@ -87,9 +88,9 @@ fn larger_files_stand_beside_further_ones_that_take_less() {
         advice(&files, &on(8, Some(space_gb))).iter().find_map(add).unwrap()
     };
     let larger = of(32.0, 494.0, 2048.0).unwrap();
-    assert_eq!((larger.sizes, larger.fits), (vec![(0, 130.0), (1, 130.0), (2, 130.0)], true));
+    assert_eq!((larger.sizes, larger.lack), (vec![(0, 130.0), (1, 130.0), (2, 130.0)], None));
     assert_eq!(larger.brings.map(|brings| brings.most_percent.round()), Some(366.0), "2,300 of 494");
-    assert!(!of(32.0, 494.0, 384.0).unwrap().fits);
+    assert_eq!(of(32.0, 494.0, 384.0).unwrap().lack, Some(Lack::Space));
     // And here no size has more.
     assert_eq!(of(1100.0, 7490.0, 8192.0), None);
 }

@@ -338,7 +338,7 @@ fn cases() -> [Case; 19] {
         (
             busy,
             "--vcores 16 --waits governor.csv --layouts",
-            &["A larger a.l brings nothing", "in 0 % of their waits for files of the kind of a.d"],
+            &["a larger a.l brings nothing", "in 0 % of their waits for files of the kind of a.d"],
             &["N'l'", "N'd'"],
         ),
         (
@@ -368,8 +368,8 @@ fn cases() -> [Case; 19] {
         (
             "a,a,data,50,499,20,\nb,b,data,600,4990,100,\nc,c,data,100,5500,20,\no,o,data,900,5,1,\n",
             "--vcores 4 --layouts",
-            &["Other files would carry c, b", "N'a', SIZE = 130GB"],
-            &["do not fit together", "[c]", "[b]", "with the layout above"],
+            &["Other files would carry c, and", "ADD FILE (NAME = N'b_data_2'", "N'a', SIZE = 130GB"],
+            &["do not fit together", "[c]", "MODIFY FILE (NAME = N'b'", "with the layout above"],
         ),
         (
             "a,al,log,100,100,64.8,\nb,bl,log,100,100,50,\n",

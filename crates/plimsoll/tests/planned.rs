@@ -453,7 +453,7 @@ fn what_is_said_of_spread_rows_is_what_is_printed() {
 fn a_layout_makes_room_for_others() {
     let rows = "big,d1,data,4000,3900,7400,120\nbig,d2,data,4000,3900,7300,120\nbig,log,log,100,1,495,30\n\
                 small,d,data,60,10,499,9\nsmall,log,log,10,1,10,1\ntempdb,t,data,16,1,,\n";
-    let wanted = &["big.log uses 99.0 %", "6 GB are free", "small.d is larger than needed", "N'log', SIZE = 130GB"];
+    let wanted = &["big.log uses 99.0 %", "6 GB are free", "Shrink small.d to 11 GB first", "N'log', SIZE = 130GB"];
     check(
         PLAIN,
         &[(

@@ -92,11 +92,11 @@ fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
     let is_known = |at: &&usize| case.percent(**at) < ABOVE_PERCENT;
     let known = places.iter().filter(is_known).filter_map(|at| Some((*at, times(at)?)));
     let Some((next, (of_all, limit))) = known.min_by(|a, b| a.1.0.total_cmp(&b.1.0)) else { return f64::INFINITY };
-    let all: Vec<&DatabaseFile> = places.iter().map(|at| &case.files[*at]).collect();
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
-        // What is under way goes to all of them.
-        let (read_ms, write_ms) = (mean_ms(&all), fastest_ms(&all));
+        // What is under way goes to all that grow together; what others of the filegroup take stays as it is.
+        let own: Vec<&DatabaseFile> = one.files.iter().map(|at| &case.files[*at]).collect();
+        let (read_ms, write_ms) = (mean_ms(&own), fastest_ms(&own));
         let file = DatabaseFile { read_ms, write_ms, ..case.files[first].clone() };
         let is_own = one.files.contains(&next);
         if let Finding::Grow { used: Some((_, of_limit)), step, slow_ms: None, brings: gain, .. } = &mut one.finding {

@@ -37,7 +37,11 @@ pub fn grow(at: usize, case: &Case<'_>) -> Option<Advice> {
         Some((size_gb, step, true)) => {
             let brings = brings(file, of_limit, &step, case.unthrottled_ms(), most_times(at, case));
             let used = Some((used_percent, of_limit));
-            of("file-at-limit", vec![at], Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings })
+            of(
+                "file-at-limit",
+                vec![at],
+                Finding::Grow { used, slow_ms: None, size_gb, step, fits: true, brings, rebuild: None },
+            )
         }
         // The size with the most is not enough, or it has that already. A database has one log; data may have more files.
         _ => of("another-tier", vec![at], Finding::Elsewhere { used_percent, of: of_limit }),
@@ -50,9 +54,15 @@ pub fn slow(at: usize, ms: f64, case: &Case<'_>) -> Option<Advice> {
     let held = held(at, case);
     let next = limits.next.clone().filter(|_| held.is_none());
     let finding = match next {
-        Some(Next { size_gb, step }) => {
-            Finding::Grow { used: used(file, limits), slow_ms: Some(ms), size_gb, step, fits: true, brings: None }
-        }
+        Some(Next { size_gb, step }) => Finding::Grow {
+            used: used(file, limits),
+            slow_ms: Some(ms),
+            size_gb,
+            step,
+            fits: true,
+            brings: None,
+            rebuild: None,
+        },
         None => Finding::Slow { ms, held },
     };
     of("slow-file", vec![at], finding)

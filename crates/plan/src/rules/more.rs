@@ -4,7 +4,8 @@ use super::alike;
 use super::case::{Case, used};
 use super::held::most_times;
 use super::sizes::{databases, whole_gb};
-use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Larger};
+use super::space;
+use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Lack, Larger};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
 use crate::gain::{self, Bound, nearest};
@@ -12,7 +13,8 @@ use crate::judgement;
 use crate::layout::{ROOM_PART, Rules};
 use crate::storage::{Step, Storage};
 
-/// What saves no more than so many GB is not worth moving rows.
+/// What saves no more than so many GB is not worth another file, nor is a tenth of the instance's space; what saves more than either is worth
+/// moving rows.
 const LITTLE_GB: f64 = 256.0;
 
 /// Fewer files may take so many times the space of the least.
@@ -126,10 +128,11 @@ fn beside_grown(
     near.min_by(|a, b| a.added.cmp(&b.added).then(a.taken_gb(now).total_cmp(&b.taken_gb(now))))
 }
 
-/// Where no size of data files has enough, further ones of their filegroup do, one answer for all of it.
-pub fn instead(grown: &mut Vec<Advice>, case: &Case<'_>) {
+/// Where no size of data files has enough, or there is no room for these files if they were larger, further ones of their filegroup do, one answer
+/// for all of it.
+pub fn instead(grown: &mut Vec<Advice>, without_room: &[usize], case: &Case<'_>) {
     for places in databases(case.files) {
-        let is_far = is_far(grown, &places, case);
+        let is_far = is_far(grown, &places, without_room, case);
         let is_own = |one: &Advice| {
             let is_one = match one.finding {
                 Finding::Elsewhere { .. } => true,
@@ -166,20 +169,54 @@ fn beside(mut one: Advice, grown: &[Advice], places: &[usize], case: &Case<'_>) 
     let is_own = |one: &&Advice| one.files.iter().all(|at| places.contains(at));
     let mut alone: Vec<Advice> = grown.iter().filter(is_own).cloned().collect();
     let is_larger = |one: &Advice| matches!(one.finding, Finding::Grow { .. });
-    if let Finding::Add { larger, .. } = &mut one.finding
+    if let Finding::Add { added, size_gb, larger, .. } = &mut one.finding
         && alone.iter().all(is_larger)
     {
         alike::together(&mut alone, case);
         let sizes: Vec<(usize, f64)> = judgement::sizes(&alone).collect();
-        let more_gb: f64 = sizes.iter().map(|(at, size_gb)| size_gb - case.files[*at].size_gb).sum();
-        let fits = case.storage.space_gb().is_none_or(|space| case.limits.file_gb + more_gb <= space);
+        let lack = lack(&sizes, *added as f64 * *size_gb, case);
         let brings = alone.first().and_then(|one| match one.finding {
             Finding::Grow { brings, .. } => brings,
             _ => None,
         });
-        *larger = Some(Larger { sizes, fits, brings });
+        *larger = Some(Larger { sizes, lack, brings });
     }
     one
+}
+
+/// What there is too little of for files of these sizes, in place of so many GB of further files.
+fn lack(sizes: &[(usize, f64)], added_gb: f64, case: &Case<'_>) -> Option<Lack> {
+    let (more_gb, more_blobs_gb) = space::resized(sizes, case.files, case.limits, case.storage);
+    let has_room = |gb: f64, most: Option<f64>| most.is_none_or(|most| case.limits.file_gb + gb <= most);
+    let [space, most] = [case.storage.space_gb(), case.storage.most_gb()];
+    if case.storage.blobs_gb().is_some_and(|most| case.limits.blob_gb + more_blobs_gb > most) {
+        return Some(Lack::Blobs);
+    }
+    // Where the further files take more than is free as well, that is no reason against larger ones.
+    let is_free = has_room(more_gb, space) || !has_room(added_gb, space);
+    (!is_free || !has_room(more_gb, most.or(space))).then_some(Lack::Space)
+}
+
+/// Names what a rebuild of the indexes brings beside larger files of a filegroup, where those that are there carry the rows once these are spread,
+/// and do no less then.
+pub fn or_rebuild(grown: &mut [Advice], case: &Case<'_>) {
+    for places in databases(case.files).into_iter().filter(|places| places.len() > 1) {
+        let mut own: Vec<&mut Advice> = grown
+            .iter_mut()
+            .filter(|one| {
+                let is_larger = matches!(one.finding, Finding::Grow { used: Some(_), slow_ms: None, .. });
+                is_larger && one.files.iter().all(|at| places.contains(at))
+            })
+            .collect();
+        let files: Vec<usize> = own.iter().flat_map(|one| one.files.clone()).collect();
+        let answers = added(&files, &places, case).unwrap_or_default();
+        let [Advice { finding: Finding::Add { added: 0, brings: Some(spread), .. }, .. }] = answers.as_slice() else {
+            continue;
+        };
+        if let Some(Finding::Grow { brings: Some(brings), rebuild, .. }) = own.first_mut().map(|one| &mut one.finding) {
+            *rebuild = (spread.most_percent >= brings.most_percent).then_some(*spread);
+        }
+    }
 }
 
 /// From this part on a file is full: rows come into none that is so, as far as that is known.
@@ -201,9 +238,9 @@ fn shrunk(places: &[usize], kept: &[(f64, Step)], case: &Case<'_>) -> Option<Vec
     all.iter().zip(kept).any(|(least, now)| least.0 < now.0).then_some(all)
 }
 
-/// Whether larger files take far more space than further ones, or than those that are there once they are alike: by more than a tenth of the
-/// instance's, for which rows are moved.
-fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
+/// Whether larger files take far more space than further ones, or than those that are there once they are alike, for which rows are moved; or
+/// take more and have no room.
+fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Case<'_>) -> bool {
     let own = grown.iter().filter(|one| one.files.iter().all(|at| places.contains(at)));
     let mut larger_gb = 0.0;
     let mut files = Vec::new();
@@ -223,15 +260,18 @@ fn is_far(grown: &[Advice], places: &[usize], case: &Case<'_>) -> bool {
         _ => 0.0,
     };
     let other_gb: f64 = answers.iter().map(gb).sum();
+    if files.iter().any(|at| without_room.contains(at)) {
+        return larger_gb > other_gb;
+    }
     let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
+    let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
     if other_gb == 0.0 {
         // Rows that are spread alike take nothing, and files with the same limits grow together.
         let same =
             |at: &&usize| files.iter().any(|grown| case.limits.files[**at].step == case.limits.files[*grown].step);
         let count = places.iter().filter(same).count().max(files.len());
-        return larger_gb * count as f64 / files.len() as f64 > LITTLE_GB;
+        return larger_gb * count as f64 / files.len() as f64 > little_gb.min(LITTLE_GB);
     }
-    let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
     larger_gb - other_gb > little_gb.max(LITTLE_GB)
 }
 
@@ -279,7 +319,15 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let brings = gain::brings_all(&own, of_limit, &all, case.unthrottled_ms(), most_times);
     let grown: Vec<usize> = more.grown.iter().map(|at| places[*at]).collect();
     let More { added, size_gb, step, files, .. } = more;
-    let grow = Finding::Grow { used: None, slow_ms: None, size_gb, step: step.clone(), fits: true, brings: None };
+    let grow = Finding::Grow {
+        used: None,
+        slow_ms: None,
+        size_gb,
+        step: step.clone(),
+        fits: true,
+        brings: None,
+        rebuild: None,
+    };
     let grow = Some(grown).filter(|all| !all.is_empty()).and_then(|all| advice::of("file-at-limit", all, grow));
     let add = Finding::Add {
         used_percent,

@@ -125,7 +125,9 @@ pub fn fit(files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>, wante
     let most = (most_gb, storage.blobs_gb().unwrap_or(f64::INFINITY));
     let mut fit = Fit { files_gb, blobs_gb, now, most, given, taken, fits: Vec::new(), first: Vec::new() };
     fit.fits = fit.which(0.0);
-    let places = wanted.iter().zip(&fit.fits).filter(|(_, fits)| **fits);
+    // Rows that are spread over what is there take no place in the order.
+    let takes_any = |one: &Bundle| !one.sizes.is_empty() || !one.added.is_empty();
+    let places = wanted.iter().zip(&fit.fits).filter(|(one, fits)| **fits && takes_any(one));
     fit.first = places.flat_map(|(one, _)| one.files.clone()).collect();
     fit
 }
@@ -135,7 +137,7 @@ fn add(sum: Room, more: Room) -> Room {
 }
 
 /// What files take more, or give back, with other sizes.
-fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
+pub fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
     let more = sizes.iter().map(|(at, size_gb)| {
         let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
         (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)

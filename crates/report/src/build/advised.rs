@@ -8,7 +8,7 @@ use plimsoll_plan::storage::{Cores, LimitOf};
 use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits};
 
 use super::brings::{MOST_NAMED, gains, has};
-use super::further::{larger_files, more_files, short};
+use super::further::{larger_files, more_files, or_rebuild, short};
 use super::log_growth::{LESS_LOG, READ_TIMES, are_parted, by_cores, governor, log_rate};
 use super::log_next::log_next;
 use crate::model::format::{count, gigabytes, listed, quantity};
@@ -45,13 +45,17 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
         Finding::Short { .. } => no_space(one, files),
         Finding::LogFirst => log_first(one, files),
         Finding::Grow { .. } => grow(one, all, files, limits),
-        Finding::Add { used_percent, of, shrunk, larger, brings, .. } => {
+        Finding::Add { used_percent, of, shrunk, larger, brings, fits, .. } => {
             let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb)));
             let first = first.collect::<Vec<_>>();
-            let first = if first.is_empty() {
-                String::new()
-            } else {
-                format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", listed(&first, MOST_NAMED))
+            // What has no room has no first step either.
+            let first = match first.len() {
+                _ if !fits => String::new(),
+                0 => String::new(),
+                1 => format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", first[0]),
+                _ => {
+                    format!(" First shrink {} (DBCC SHRINKFILE), which keep their limits.", listed(&first, MOST_NAMED))
+                }
             };
             let larger_words = larger.as_ref().map(|larger| larger_files(larger, files)).unwrap_or_default();
             let gains = brings.iter().chain(larger.iter().flat_map(|larger| &larger.brings));
@@ -69,8 +73,9 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
                 true => ", nor have 8 data files, and more of them are not advised",
                 false => "",
             };
+            let for_all = if one.files.len() > 1 { " for all of them" } else { "" };
             format!(
-                "{}, and no size is known to have enough{nor}: Business Critical, or a machine with disks of its own, has other limits.{}",
+                "{}, and no size is known to have enough{for_all}{nor}: Business Critical, or a machine with disks of its own, has other limits.{}",
                 stands(*used_percent, *of),
                 larger_commits(&one.files, files, *of).unwrap_or_default()
             )
@@ -151,7 +156,9 @@ fn larger_commits(places: &[usize], files: &[DatabaseFile], of: LimitOf) -> Opti
 
 /// That files are to grow, why, and what it brings.
 fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -> String {
-    let Finding::Grow { used, slow_ms, size_gb, step, fits, brings } = &one.finding else { return String::new() };
+    let Finding::Grow { used, slow_ms, size_gb, step, fits, brings, rebuild } = &one.finding else {
+        return String::new();
+    };
     let names: Vec<String> = one.files.iter().map(|at| files[*at].label()).collect();
     let named = || listed(&names, MOST_NAMED);
     let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
@@ -174,7 +181,9 @@ fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -
     let room = if *fits { "" } else { ". There is no room for that" };
     let it = if one.files.len() > 1 { "each" } else { "it" };
     let has = has(step).unwrap_or_default();
-    format!("{why}: with {} {it} would have {has}{brings}{room}.{}", gigabytes(*size_gb), log.unwrap_or_default())
+    let rebuild = rebuild.as_ref().map(or_rebuild).unwrap_or_default();
+    let log = log.unwrap_or_default();
+    format!("{why}: with {} {it} would have {has}{brings}{room}.{log}{rebuild}", gigabytes(*size_gb))
 }
 
 /// Whether rates of a data file that has rows of the same tables are not known.

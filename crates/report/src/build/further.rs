@@ -1,6 +1,7 @@
 //! What further files take and bring, and where there is room for them, in sentences.
 
-use plimsoll_plan::advice::Larger;
+use plimsoll_plan::advice::{Lack, Larger};
+use plimsoll_plan::gain::Brings;
 use plimsoll_plan::storage::Elsewhere;
 use plimsoll_plan::{DatabaseFile, Finding};
 
@@ -50,7 +51,7 @@ pub(super) fn short(
     others.extend(is_parted.then(|| "several instances".to_owned()));
     let less_gb = over(files_gb).map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < now_gb);
     others.extend(less_gb.map(|less| format!("{} less in other files", gigabytes(less))));
-    if others.is_empty() && over(files_gb).is_some() {
+    if elsewhere.is_empty() && over(files_gb).is_some() {
         others.push("a machine with disks of its own".to_owned());
     }
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
@@ -98,13 +99,26 @@ pub(super) fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
     let names: Vec<String> =
         larger.sizes.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb))).collect();
     let (names, more) = (listed(&names, MOST_NAMED), gigabytes(more_gb));
-    if !larger.fits {
+    let brings = larger.brings.as_ref().map(gains).unwrap_or_default();
+    if let Some(lack) = larger.lack {
+        let what = match lack {
+            Lack::Space => "which is more than is free",
+            Lack::Blobs => "and there is no room for their blobs",
+        };
         return format!(
-            " Larger files move no rows, and take {more} more than there are now, which is more than is free: {names}."
+            " Larger files would move no rows, and take {more} more than there are now, {what}: {names}{brings}."
         );
     }
-    let brings = larger.brings.as_ref().map(gains).unwrap_or_default();
     format!(" Or enlarge files, which moves no rows and takes {more}: {names}. They would have enough as well{brings}.")
+}
+
+/// That a mere rebuild of the indexes does no less.
+pub(super) fn or_rebuild(brings: &Brings) -> String {
+    let brings = gains(brings);
+    format!(
+        " Or rebuild the indexes, which takes no space: spread over all of the filegroup by their sizes, the rows are carried as seen with 25 % to \
+         spare{brings}."
+    )
 }
 
 /// That there is no room for more, where that is so.

@@ -79,10 +79,15 @@ pub(super) fn log_rate(
 
 /// That sessions wait for the governor of the log's rate. It holds back what is written for a moment, and rates are means.
 pub(super) fn governor(percent: &str, named: &str, logs_mb_per_s: [Option<f64>; 2], cores: Cores) -> String {
-    let held = if named.is_empty() { String::new() } else { format!(" A larger {named} brings nothing now.") };
+    let seen = below_rate(logs_mb_per_s).filter(|_| !matches!(cores, Cores::OneLog(_)));
+    let held = match (named, &seen) {
+        ("", _) => String::new(),
+        (_, None) => format!(" A larger {named} brings nothing now."),
+        (_, Some(_)) => format!(" As long as it does, a larger {named} brings nothing."),
+    };
     let helps = format!("no size of a log file changes that: {LESS_LOG}{}.{held}", by_cores(cores));
     // Where one log has nearly all that its own may, that is the rate that holds.
-    match below_rate(logs_mb_per_s).filter(|_| !matches!(cores, Cores::OneLog(_))) {
+    match seen {
         None => format!("Sessions wait for the governor of the log's rate, in {percent} of their waits, and {helps}"),
         Some(seen) => format!(
             "Sessions wait for the governor of the log's rate, in {percent} of their waits, and {seen} Where the governor holds them back, {helps}"

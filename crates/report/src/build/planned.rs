@@ -67,6 +67,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     if advised.is_empty() {
         answer.say(Tone::Plain, doubts::nothing_to_gain(plan));
     }
+    answer.say(Tone::Plain, left_for_further(&rest, plan));
     for sentence in plan.searched.iter().flat_map(|found| layouts::better(found, advised, files)) {
         answer.say(Tone::Plain, sentence);
     }
@@ -159,6 +160,17 @@ fn split(advised: &[Advice]) -> (Vec<&Advice>, Vec<&Advice>) {
         }
     }
     (first, rest)
+}
+
+/// Files at a limit whose advice is not among the first, and of which no table speaks.
+fn left_for_further(rest: &[&Advice], plan: &Plan<'_>) -> Option<String> {
+    let is_at_limit = |at: &usize| {
+        used(&plan.files[*at], &plan.limits.files[*at]).is_some_and(|(percent, _)| percent >= AT_LIMIT_PERCENT)
+    };
+    let of_rest = rest.iter().filter(|one| !one.is_alternative && !is_grown(one)).flat_map(|one| &one.files);
+    let names: Vec<String> = of_rest.filter(|at| is_at_limit(at)).map(|at| plan.files[*at].label()).collect();
+    let text = format!("What holds for {} stands under 'What else to change'.", listed(&names, MOST_NAMED));
+    (!names.is_empty()).then_some(text)
 }
 
 /// Limits that the list has and this day has not: what was near a limit there need not be so here.
