@@ -478,7 +478,7 @@ fn a_layout_makes_room_for_others() {
         &[(
             "b,d,data,1900,9,1,1\nb,l,log,148.5,9,1,1\n",
             "--vcores 4 --space 2TB",
-            &["take 0.500 GB more than the 2,048 GB"],
+            &["all files take 2,048.5 GB", "the instance has 2,048 GB"],
             &[],
         )],
     );
