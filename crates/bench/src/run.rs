@@ -176,7 +176,8 @@ impl Run<'_> {
         for (metric, doubt) in series.iter().filter_map(|series| Some((&series.metric, series.doubt.as_ref()?))) {
             record.warnings.push(format!("{metric}: {doubt}"));
         }
-        if let Err(error) = self.expect(record) {
+        let expected = self.expect(record);
+        if let Err(error) = &expected {
             record.warnings.push(format!("what the target should show can't be computed: {error}"));
         }
         record.result = record.results.first().cloned();
@@ -199,7 +200,10 @@ impl Run<'_> {
             ),
             _ => {}
         }
-        record.error = outcome.as_ref().err().map(|error| failure(error, interrupt, &record.repetitions));
+        // A run that was interrupted only here has all its figures, and did not come to its end all the same.
+        let cut_short = expected.as_ref().err().filter(|_| interrupt.signal().is_some());
+        let error = outcome.as_ref().err().or(cut_short);
+        record.error = error.map(|error| failure(error, interrupt, &record.repetitions));
     }
 
     /// Puts what figures should be beside them, where the target or a step can say it.

@@ -9,7 +9,7 @@ mod leftover;
 mod making;
 mod mark;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -165,11 +165,21 @@ impl TestFile {
             io::ErrorKind::InvalidInput if !self.buffered => no_direct(&self.path),
             _ => at("open", &self.path, &error),
         })?;
-        if file.metadata().is_ok_and(|meta| meta.ino() == self.inode) { Ok(file) } else { Err(self.away()) }
+        if file.metadata().is_ok_and(|meta| self.is_it(&meta)) { Ok(file) } else { Err(self.away()) }
     }
 
     fn is_at_its_name(&self) -> bool {
-        std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode)
+        std::fs::symlink_metadata(&self.path).is_ok_and(|meta| self.is_it(&meta))
+    }
+
+    /// Whether these are its own. Another file system has the same numbers of other files.
+    fn is_it(&self, meta: &Metadata) -> bool {
+        meta.ino() == self.inode && self.device() == Some(meta.dev())
+    }
+
+    /// The file system that it is on, wherever that is mounted.
+    fn device(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|meta| meta.dev())
     }
 
     /// That somebody moved or removed it, and how it is found.
@@ -178,6 +188,11 @@ impl TestFile {
         if self.file.metadata().is_ok_and(|meta| meta.nlink() == 0) {
             return Error::new(ErrorKind::Safety, format!("{path} was removed during the run"))
                 .hint("see who works in this folder");
+        }
+        let folder = self.path.parent().unwrap_or(&self.path);
+        if std::fs::metadata(folder).ok().map(|meta| meta.dev()) != self.device() {
+            let message = format!("the disk with {path} is not mounted there any more, and the file stays on it");
+            return Error::new(ErrorKind::Safety, message).hint("mount it there again");
         }
         let near = self.path.ancestors().nth(2).unwrap_or(&self.path).display();
         Error::new(ErrorKind::Safety, format!("{path} was moved during the run, and stays"))

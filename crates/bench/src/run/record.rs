@@ -105,11 +105,12 @@ pub(super) fn left_behind(error: &Error, record: &RunRecord, plan: &Plan<'_>) ->
     }
 }
 
-/// What is said where a measure could not give everything back: of a file on this machine always, at a target where something of others is in
-/// the way. What was said before stays. `None` where it is an error like any other.
+/// What is said where a measure could not give everything back: of a file on this machine always, at a target where something of others or a missing
+/// right is in the way. What was said before stays. `None` where it is an error like any other.
 pub(super) fn stayed(error: &Error, record: &RunRecord, plan: &Plan<'_>, is_at_database: bool) -> Option<RunFailure> {
     if is_at_database {
-        return (error.kind == ErrorKind::Safety).then(|| left_behind(error, record, plan));
+        let is_in_the_way = matches!(error.kind, ErrorKind::Safety | ErrorKind::Permission);
+        return is_in_the_way.then(|| left_behind(error, record, plan));
     }
     record.left_behind.clone().or_else(|| Some(left_here(error, record)))
 }

@@ -260,3 +260,23 @@ fn a_file_that_is_not_under_its_name_is_named_with_how_it_is_found() {
     file.remove().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "a letter");
 }
+
+/// Numbers of files are those of one file system: in another one they are somebody else's.
+#[test]
+fn a_disk_that_is_not_mounted_any_more_is_no_file_that_was_moved() {
+    let folder = folder();
+    let run = |program: &str, words: &[&str]| {
+        let done = std::process::Command::new(program).args(words).arg(folder.path()).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    // Only root may mount.
+    if !run("mount", &["-t", "tmpfs", "-o", "size=64m", "tmpfs"]) {
+        return;
+    }
+    let made = make(&FileSpec { buffered: true, ..wanted(folder.path()) });
+    assert!(run("umount", &["-l"]));
+    let (mut file, _) = made.unwrap();
+    let stays = file.remove().unwrap_err();
+    assert!(stays.message.contains("is not mounted there any more"), "{stays:?}");
+    assert_eq!(stays.hint.as_deref(), Some("mount it there again"));
+}
