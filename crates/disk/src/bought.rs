@@ -4,6 +4,7 @@
 use plimsoll_catalog::Catalog;
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::{BoughtDisk, BoughtVolume, Layout, Role, Spec};
+use plimsoll_measurement::cell::size_of_block;
 use plimsoll_measurement::{Ceiling, LimitScope, Stripe, units};
 
 use crate::built::{Built, How};
@@ -88,7 +89,7 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
         Some(other) => return Err(usage(format!("--layout {other} is none of striped and spanned"))),
     };
     if !(LEAST_UNIT_BYTES..=LARGEST_UNIT_BYTES).contains(&unit_bytes) {
-        return Err(usage(format!("an allocation unit of {} is not from 512 B to 256 MiB", in_kib(unit_bytes))));
+        return Err(usage(format!("an allocation unit of {} is not from 512 B to 256 MiB", size_of_block(unit_bytes))));
     }
     if layout == Layout::Spanned && purchase.columns.is_some() {
         return Err(usage("a spanned volume has no columns: leave them out, or stripe the disks".to_owned()));
@@ -130,7 +131,7 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
     if unit_bytes != UNIT_BYTES {
         advice.push(format!("the allocation unit is {}: 64 KiB is that of databases; each I/O that is larger than it is cut and counts as several, and small I/Os at one \
              place of a file share a disk",
-            in_kib(unit_bytes)
+            size_of_block(unit_bytes)
         ));
     }
     if purchase.redundancy.as_deref() == Some("grs") {
@@ -195,10 +196,6 @@ impl Promise {
             )
         })
     }
-}
-
-fn in_kib(bytes: u64) -> String {
-    if bytes.is_multiple_of(1 << 10) { format!("{} KiB", bytes >> 10) } else { format!("{bytes} B") }
 }
 
 /// How so many disks are striped: told, never done.

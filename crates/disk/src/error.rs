@@ -5,6 +5,9 @@ use std::path::Path;
 
 use plimsoll_engine::{Error, ErrorKind};
 
+/// Failed operations in percent of all, from which a repetition is no result.
+pub const MOST_FAILED_PERCENT: f64 = 1.0;
+
 /// An error about a file or folder: what could not be done, and what to do about it.
 pub fn at(what: &str, path: &Path, error: &io::Error) -> Error {
     let path = path.display();

@@ -32,6 +32,21 @@ pub fn folder(path: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// A folder in which a test file has a place: those of the kernel (`/proc`, `/sys`) are on no disk.
+///
+/// # Errors
+/// Those of [`folder`], and if its file system has no blocks.
+pub fn folder_on_a_disk(path: &Path) -> Result<PathBuf> {
+    let folder = folder(path)?;
+    let has_none = rustix::fs::statvfs(&folder).is_ok_and(|stat| stat.f_blocks == 0);
+    if has_none {
+        let kind = file_system(&folder).map(|system| format!(" ({})", system.kind)).unwrap_or_default();
+        let message = format!("{}{kind} has no place for files", folder.display());
+        return Err(Error::new(ErrorKind::Safety, message).hint("name a folder on a disk"));
+    }
+    Ok(folder)
+}
+
 /// Bytes that this user may still write there; `None` where the system does not tell.
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(folder).ok()?;
@@ -82,5 +97,12 @@ mod tests {
         assert_eq!(kind("/nowhere/at/all"), ErrorKind::Missing);
         let own = tempfile::tempdir().unwrap();
         assert_eq!(folder(own.path()).unwrap(), own.path().canonicalize().unwrap());
+        assert_eq!(folder_on_a_disk(own.path()).unwrap(), folder(own.path()).unwrap());
+        // Only root may write there.
+        if let Ok(kernels) = folder(Path::new("/proc")) {
+            let error = folder_on_a_disk(&kernels).unwrap_err();
+            let said = (error.kind, error.message.as_str());
+            assert_eq!(said, (ErrorKind::Safety, "/proc (proc) has no place for files"));
+        }
     }
 }

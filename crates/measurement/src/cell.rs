@@ -61,6 +61,9 @@ pub const COMMITS_TIME: &str = "commits_50000_time";
 /// So many commits.
 pub const COMMITS: u32 = 50_000;
 
+/// Name of the figure that says which rate a disk has at its knee.
+pub const KNEE_RATE: &str = "knee_iops";
+
 /// How the names of the response times at a knee begin. Their notes say how many were under way there.
 pub const KNEE_TIMES: &str = "knee_latency";
 
@@ -167,15 +170,20 @@ impl Cell {
             writes if kilo.starts_with(' ') => format!("{writes} x "),
             writes => format!("{writes}x"),
         };
-        several + &self.one_block(kilo, mega, one)
+        several + &one_block(self.block_bytes, kilo, mega, one)
     }
+}
 
-    fn one_block(&self, kilo: &str, mega: &str, one: &str) -> String {
-        match self.block_bytes {
-            bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}{mega}", bytes >> 20),
-            bytes if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{}{kilo}", bytes >> 10),
-            bytes => format!("{bytes}{one}"),
-        }
+/// A block or the unit of a stripe for people: `8 KiB`, `1 MiB`, `512 bytes`.
+pub fn size_of_block(bytes: u64) -> String {
+    one_block(bytes, " KiB", " MiB", " bytes")
+}
+
+fn one_block(bytes: u64, kilo: &str, mega: &str, one: &str) -> String {
+    match bytes {
+        bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}{mega}", bytes >> 20),
+        bytes if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{}{kilo}", bytes >> 10),
+        bytes => format!("{bytes}{one}"),
     }
 }
 

@@ -18,7 +18,18 @@ pub const SAFETY: u8 = 6;
 pub const INCOMPLETE: u8 = 7;
 /// A fault of ours.
 pub const INTERNAL: u8 = 70;
+/// Interrupted by SIGHUP: the terminal is gone.
+pub const HUNG_UP: u8 = 129;
 /// Interrupted by SIGINT.
 pub const INTERRUPTED: u8 = 130;
 /// Interrupted by SIGTERM.
 pub const TERMINATED: u8 = 143;
+
+/// The code of a program that this signal interrupted, as shells have it.
+pub const fn of_signal(signal: i32) -> u8 {
+    match signal {
+        1 => HUNG_UP,
+        15 => TERMINATED,
+        _ => INTERRUPTED,
+    }
+}

@@ -41,7 +41,7 @@ Examples:
   plimsoll report latest --html report.html
 
 Exit codes: 0 done, 1 negative verdict, 2 usage, 3 something to install, 4 cannot connect, 5 permission missing,
-6 refused for safety, 7 incomplete result or unreadable store, 70 internal fault, 130/143 interrupted.")]
+6 refused for safety, 7 incomplete result or unreadable store, 70 internal fault, 129/130/143 interrupted.")]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]

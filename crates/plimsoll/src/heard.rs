@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_measurement::exit;
-use signal_hook::consts::SIGTERM;
 
 /// After a signal a server is waited for so long in all, whatever is still to be done there: stopping, giving back, removing. And so long is
 /// waited for whoever does not read what is said then.
@@ -39,10 +38,5 @@ pub fn is_past_patience(since: Instant) -> bool {
 
 /// The exit code by the first signal; `None` if there was none.
 pub fn exit_code() -> Option<u8> {
-    FIRST.get().map(|(_, signal)| code(*signal))
-}
-
-/// The exit code after this signal.
-pub const fn code(signal: i32) -> u8 {
-    if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED }
+    FIRST.get().map(|(_, signal)| exit::of_signal(*signal))
 }

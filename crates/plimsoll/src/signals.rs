@@ -33,7 +33,7 @@ pub fn survive_large_files() {
 
 /// The exit code of a program that was interrupted; `None` if it wasn't.
 pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
-    interrupt.signal().map(heard::code)
+    interrupt.signal().map(exit::of_signal)
 }
 
 /// After a signal, and once all is done: what is still to be said has been given up by then, and the program ends as the signal ends it.
@@ -122,7 +122,6 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
                 printer.remark("ending at once: what may stay at the target is named, and 'plimsoll clean' removes it");
                 continue;
             }
-            let signal = if signal == SIGHUP { SIGTERM } else { signal };
             heard::note(signal);
             interrupt.trigger(signal);
             let _ = (stop.send(()), stop_time.send(()));

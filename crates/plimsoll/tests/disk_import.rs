@@ -233,3 +233,26 @@ fn many_lines_that_are_not_understood_are_counted() {
     assert!(said.code == 0 && said.err.contains("382 more lines are not understood"), "{}", said.err);
     assert!(said.err.lines().count() < 30, "{}", said.err);
 }
+
+#[test]
+fn jobs_that_ran_at_once_keep_disks_at_work_together() {
+    let scene = Scene::new();
+    let job = |name: &str, options: &str| {
+        format!(
+            r#"{{"jobname": "{name}", "groupid": 0, "error": 0, "job options": {{"rw": "randread", "bs": "8k"{options}}},
+                "read": {{"bw_bytes": 819200, "bw": 800, "iops": 100.0, "runtime": 10000, "total_ios": 1000}}}}"#
+        )
+    };
+    let said = |options: &str| {
+        fs::write(scene.path("fio.json"), format!("{{\"jobs\": [{}, {}]}}", job("a", ""), job("b", options))).unwrap();
+        let said = scene.say(&["disk", "import", "fio.json", "--as", "2 x azure-managed-disk/P30"]);
+        assert_eq!(said.code, 0, "{said:#?}");
+        said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let at_once = said("");
+    assert!(at_once.contains("one at a time, beside others: 100 IOPS"), "{at_once}");
+    assert!(!at_once.contains("can't keep 2 disks at work"), "{at_once}");
+    let alone = said(r#", "stonewall": "1""#);
+    assert!(alone.contains("one operation under way can't keep 2 disks at work"), "{alone}");
+    assert!(!alone.contains("beside others"), "{alone}");
+}

@@ -92,13 +92,37 @@ fn a_burst_ends_at_the_computed_second_and_is_named() {
     let said = scene.say(&["disk", "lab:aws-ebs/gp2?size_gib=100", "--suite", "own.toml"]);
     assert_eq!(said.code, 0, "{said:#?}");
     let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = "made 3,000 for 33 min 19 s, then 300 1/s for the other 16 min 40 s: this is how a burst ends";
+    let sentence = "made 3,000 IOPS for 33 min 19 s, then 300 IOPS for the other 16 min 40 s: this is how a burst ends";
     assert!(text.contains(sentence), "{text}");
     let run = scene.say(&["runs", "--json"]).json();
     let show = scene.say(&["show", run[0]["run_id"].as_str().unwrap(), "--json"]).json();
     let seconds = show[0]["repetitions"][0]["seconds"]["operations"].as_array().unwrap().clone();
     let fell = seconds.iter().position(|operations| operations.as_u64().unwrap() < 1_650).unwrap();
     assert!((1_999..=2_001).contains(&fell), "{fell}");
+}
+
+/// What a test of an hour says, in one line.
+fn said_of_an_hour(target: &str) -> String {
+    let scene = Scene::new();
+    suite(&scene, &reads(1, 64, 3_600));
+    let said = scene.say(&["disk", target, "--suite", "own.toml"]);
+    assert_eq!(said.code, 0, "{said:#?}");
+    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_burst_that_is_a_fifth_above_the_base_is_named() {
+    let text = said_of_an_hour("lab:azure-managed-disk/E10");
+    let sentence = "made 600 IOPS for 29 min 59 s, then 500 IOPS for the other 30 min 00 s: this is how a burst ends";
+    assert!(text.contains(sentence), "{text}");
+}
+
+/// The disks of a stripe use up their credits one after another.
+#[test]
+fn a_burst_that_ends_in_steps_is_named() {
+    let text = said_of_an_hour("lab:4 x aws-ebs/gp2?size_gib=100");
+    let sentence = "IOPS for 38 min 22 s, then 1,201 IOPS for the other 21 min 37 s: this is how a burst ends";
+    assert!(text.contains(sentence), "{text}");
 }
 
 /// The burst of 2,000 s is over in the fourth round of ten minutes, and five rounds later the rate is steady.

@@ -12,7 +12,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Said, Scene, said, wait_until};
+use common::{Said, Scene, is_in, said, wait_until};
 use plimsoll_testbed::{Between, Manner, MariaDb, Postgres};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -281,13 +281,6 @@ fn hears(child: &Child) -> bool {
     is_in("SigCgt:", &child.id().to_string(), Signal::INT)
 }
 
-/// Whether a signal is in such a list of a process.
-fn is_in(list: &str, process: &str, signal: Signal) -> bool {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix(list)).unwrap().trim();
-    u64::from_str_radix(mask, 16).unwrap() & 1 << (signal.as_raw() - 1) != 0
-}
-
 /// A pipe that takes nothing more, and its other end.
 fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
     let (reader, writer) = io::pipe().unwrap();
@@ -490,7 +483,7 @@ fn a_signal_ends_the_wait_for_a_password() {
     for (words, signal, code) in [
         (&["doctor"][..], Signal::TERM, "143"),
         (&["doctor"], Signal::INT, "130"),
-        (&["run", "insert", "--short", "--target"], Signal::HUP, "143"),
+        (&["run", "insert", "--short", "--target"], Signal::HUP, "129"),
         (&["clean"], Signal::TERM, "143"),
         (&["clean"], Signal::INT, "130"),
         (&["doctor"], Signal::QUIT, "131"),

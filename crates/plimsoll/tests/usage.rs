@@ -6,10 +6,11 @@ mod common;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use common::{Scene, Tmpfs, said};
+use common::{Scene, Tmpfs, is_in, said};
 use plimsoll_store::RunStore;
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn help_version_completions_and_manual_are_results() {
@@ -221,11 +222,15 @@ fn a_store_that_may_not_be_written_can_be_read() {
 fn who_is_terminated_while_connecting_ends_with_the_code_of_that() {
     let (scene, silent) = (Scene::new(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
     let target = format!("postgres://u@{}/d?sslmode=disable", silent.local_addr().unwrap());
-    for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        if is_in("SigIgn:", "self", signal) {
+            // Who began the tests wants them to outlive it (nohup), and so it is with their programs.
+            continue;
+        }
         let mut run = scene.command(&["run", "read-scan", "--target", &target, "--json"]);
         let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let connected = silent.accept().unwrap();
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        kill_process(Pid::from_child(&child), signal).unwrap();
         let said = said(&child.wait_with_output().unwrap());
         assert_eq!((said.code, said.json()[0]["error"]["exit_code"].as_i64()), (code, Some(code.into())), "{said:?}");
         drop(connected);

@@ -185,7 +185,7 @@ pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repet
             kind: ErrorKind::Cancelled.name().to_owned(),
             message: format!("the run was interrupted{how}"),
             hint: None,
-            exit_code: if signal == 15 { exit::TERMINATED } else { exit::INTERRUPTED },
+            exit_code: exit::of_signal(signal),
         },
         // Whoever did it, it was not us.
         None if error.kind == ErrorKind::Cancelled => RunFailure {

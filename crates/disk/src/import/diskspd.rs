@@ -3,7 +3,7 @@
 use roxmltree::{Document, Node};
 
 use super::check::{check_parts, check_shape};
-use super::result::{ImportError, Imported, Latency, is_amount};
+use super::result::{Beside, ImportError, Imported, Latency, is_amount};
 
 /// Reads all time spans of a file.
 pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
@@ -142,7 +142,8 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         writes_per_sync: None,
         rate_per_s: limit.map(|limit| limit * each * f64::from(threads)),
         has_pauses: false,
-        is_beside: false,
+        beside: Beside::No,
+        errors: 0,
         iops: operations / seconds,
         bytes_per_second: bytes / seconds,
         latency: child(span, "Latency").map(latency).transpose()?.unwrap_or_default(),

@@ -1,10 +1,13 @@
 //! fio's JSON, of versions 2 and 3. Jobs of one name and group are the copies that `numjobs` makes, and one run.
 
+use std::time::Duration;
+
 use plimsoll_engine::target::mask_name;
 use serde_json::{Map, Value};
 
 use super::check::check_parts;
-use super::result::{ImportError, Imported, Latency, is_amount};
+use super::company::{self, Job};
+use super::result::{Beside, ImportError, Imported, Latency, is_amount};
 
 type Object = Map<String, Value>;
 
@@ -20,8 +23,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     })?;
     let global = options(&root, "global options");
     let jobs = root.get("jobs").and_then(Value::as_array).ok_or_else(|| problem("there is no list 'jobs'"))?;
-    let mut groups: Vec<(String, Vec<Imported>)> = Vec::new();
-    let mut last_group = None;
+    let mut found: Vec<(Job, Vec<Imported>)> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         let name = job.get("jobname").and_then(Value::as_str).unwrap_or("?").to_owned();
         let named = |error: String| problem(format!("job {} ('{name}'): {error}", at + 1));
@@ -29,20 +31,31 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             return Err(named(format!("it failed with error {error}, so its rates say nothing")));
         }
         let run = one(job, global).map_err(named)?;
-        let is_set = |name: &&str| option(job, global, name).is_some_and(|text| text != "0");
-        let waits = ["stonewall", "wait_for_previous", "wait_for"].iter().any(is_set);
-        let group = job.get("groupid").and_then(Value::as_i64).unwrap_or(at as i64);
-        // Jobs of a group begin together. Without a wait so do those of a group that is one for the report alone.
-        let is_beside = !waits && last_group.is_some_and(|last| last == group || is_set(&"new_group"));
-        last_group = Some(group);
-        let run = Imported { is_beside, ..run };
-        let key = format!("{group} {name}");
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, runs)) => runs.push(run),
-            None => groups.push((key, vec![run])),
+        let is_set = |name: &str| option(job, global, name).is_some_and(|text| text != "0");
+        let own = Job {
+            group: job.get("groupid").and_then(Value::as_i64).unwrap_or(at as i64),
+            waits: is_set("stonewall") || is_set("wait_for_previous"),
+            waits_for: option(job, global, "wait_for").map(str::to_owned),
+            has_new_group: is_set("new_group"),
+            began_ms: job.get("job_start").and_then(Value::as_f64).filter(|ms| is_amount(*ms)),
+            seconds: run.seconds,
+            ramp_seconds: option(job, global, "ramp_time").and_then(seconds).map_or(0.0, |ramp| ramp.as_secs_f64()),
+            name,
+        };
+        match found.iter_mut().find(|(known, _)| known.group == own.group && known.name == own.name) {
+            Some((known, runs)) => {
+                known.seconds = known.seconds.max(own.seconds);
+                runs.push(run);
+            }
+            None => found.push((own, vec![run])),
         }
     }
-    Ok(groups.into_iter().filter_map(|(_, runs)| together(runs)).collect())
+    let (known, runs): (Vec<Job>, Vec<Vec<Imported>>) = found.into_iter().unzip();
+    // The same in each job: that of fio itself.
+    let elapsed = jobs.first().and_then(|job| job.get("elapsed")).and_then(Value::as_f64);
+    let beside = company::beside(&known, elapsed);
+    let run = |(runs, beside)| Some(Imported { beside, ..together(runs)? });
+    Ok(runs.into_iter().zip(beside).filter_map(run).collect())
 }
 
 fn problem(text: impl Into<String>) -> ImportError {
@@ -108,6 +121,14 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
     }
     let threads = count("numjobs")?;
+    let seconds = sides.iter().map(|side| side.seconds).fold(0.0, f64::max);
+    // All copies together ran for so long, where fio reports them as one.
+    let most_ms = 1e3 * seconds * (f64::from(threads) + 0.5) + LEAST_TOLD_MS;
+    if job.get("job_runtime").and_then(Value::as_f64).is_some_and(|ms| ms > most_ms) {
+        return Err(
+            "it has the I/Os of several jobs (group_reporting), and a cell is of one: leave that out".to_owned()
+        );
+    }
     let rate_per_s = rate(&sides, option("rate_iops"), option("rate"), block_bytes)?;
     let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
@@ -135,7 +156,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         block_bytes,
         threads,
         queue_depth: if is_synchronous { 1 } else { count("iodepth")? },
-        seconds: sides.iter().map(|side| side.seconds).fold(0.0, f64::max),
+        seconds,
         path: option("filename").or_else(|| option("directory")).map(str::to_owned),
         file_bytes: option("size").or_else(|| option("filesize")).and_then(size),
         // fio's default is the system's cache.
@@ -145,7 +166,9 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         rate_per_s: rate_per_s.map(|rate| rate * f64::from(threads)),
         has_pauses: option("thinktime")
             .is_some_and(|text| text.trim_start().starts_with(|first| matches!(first, '1'..='9'))),
-        is_beside: false,
+        beside: Beside::No,
+        // Absent unless fio went on behind an error (`continue_on_error`).
+        errors: job.get("total_err").and_then(Value::as_u64).unwrap_or(0),
         iops,
         bytes_per_second,
         latency,
@@ -156,18 +179,22 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
 /// where none is named.
 pub const SYNCHRONOUS: [&str; 6] = ["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"];
 
+/// fio's times are in whole milliseconds, and jobs of a few of them take some more to begin and to end.
+const LEAST_TOLD_MS: f64 = 10.0;
+
 /// Copies of a job, each of which was reported by itself.
 fn together(runs: Vec<Imported>) -> Option<Imported> {
     let latency = merged(&runs.iter().map(|run| (&run.latency, run.iops)).collect::<Vec<_>>());
     let (iops, bytes) = runs.iter().fold((0.0, 0.0), |sum, run| (sum.0 + run.iops, sum.1 + run.bytes_per_second));
     let copies = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+    let errors = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.errors));
     let first = runs.into_iter().next()?;
     if copies == 1 {
         return Some(first);
     }
     // Each has the rate of the job.
     let rate_per_s = first.rate_per_s.map(|rate| rate / f64::from(first.threads) * f64::from(copies));
-    Some(Imported { threads: copies, rate_per_s, iops, bytes_per_second: bytes, latency, ..first })
+    Some(Imported { threads: copies, rate_per_s, iops, errors, bytes_per_second: bytes, latency, ..first })
 }
 
 /// Operations a second that a copy of a job was asked for, in I/Os or in bytes a second. Both say one for reads and one for writes, and one
@@ -353,4 +380,18 @@ pub fn size(text: &str) -> Option<u64> {
         _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_shl(shift).filter(|size| *size > 0)
+}
+
+/// `60`, `60s`, `2m`, `1h`, `500ms`: seconds without a unit.
+pub fn seconds(text: &str) -> Option<Duration> {
+    let text = text.trim().to_lowercase();
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let number = digits.parse::<u64>().ok()?;
+    match &text[digits.len()..] {
+        "" | "s" | "sec" => Some(Duration::from_secs(number)),
+        "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
+        "h" => number.checked_mul(3600).map(Duration::from_secs),
+        "ms" => Some(Duration::from_millis(number)),
+        _ => None,
+    }
 }

@@ -2,6 +2,7 @@
 //! absent, and what can't be true is refused with its line.
 
 mod check;
+mod company;
 mod diskspd;
 mod fio;
 mod histogram;
@@ -9,11 +10,12 @@ mod record;
 mod result;
 mod sqlio;
 
-pub(crate) use self::fio::{SYNCHRONOUS, block_bytes as fio_block_bytes, size as fio_size};
+pub(crate) use self::fio::{SYNCHRONOUS, block_bytes as fio_block_bytes, seconds as fio_seconds, size as fio_size};
 pub use self::record::{About, run};
 pub(crate) use self::result::class_of;
 use self::result::is_time;
-pub use self::result::{ImportError, Imported, Latency, Tool};
+pub use self::result::{Beside, ImportError, Imported, Latency, Tool};
+use crate::error::MOST_FAILED_PERCENT;
 
 /// The largest file that is read, in bytes: a day of SQLIO runs has some hundred kB.
 pub const MOST_BYTES: u64 = 8 << 20;
@@ -43,7 +45,8 @@ pub fn read(text: &str) -> Result<(Tool, Vec<Imported>), ImportError> {
         let problem = format!("{} ran for {:e} s, in which nothing can be counted", named(run), run.seconds);
         return Err(ImportError { line: run.line, problem });
     }
-    if let Some((run, problem)) = runs.iter().find_map(|run| Some((run, too_many(run)?))) {
+    let refusal = |run| too_many(run).or_else(|| too_many_failed(run));
+    if let Some((run, problem)) = runs.iter().find_map(|run| Some((run, refusal(run)?))) {
         return Err(ImportError { line: run.line, problem });
     }
     Ok((tool, runs))
@@ -67,6 +70,12 @@ fn too_many(run: &Imported) -> Option<String> {
             mean_us / 1e3
         )
     })
+}
+
+/// As with runs of our own, one of which more than a few operations failed is no result.
+fn too_many_failed(run: &Imported) -> Option<String> {
+    let percent = 100.0 * run.errors as f64 / run.operations().max(1.0);
+    (percent > MOST_FAILED_PERCENT).then(|| format!("{percent:.1} % of the I/Os of {} failed", named(run)))
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ use plimsoll_bench::figures::series::Series;
 use plimsoll_engine::target::mask_name;
 use plimsoll_measurement::event::{Event, Kind, MAIN, PointMeasured};
 use plimsoll_measurement::run::SCHEMA_VERSION;
+use plimsoll_measurement::units::format_given;
 use plimsoll_measurement::{
     AbsentFigure, Basis, Ceiling, Definition, Fold, Metric, Point, Repetition, RunRecord, Subject,
 };
 
-use super::result::{ImportError, Imported, Tool};
+use super::result::{Beside, ImportError, Imported, Tool};
 use crate::plan::CellPlan;
 use crate::step;
 use crate::suite::{self, foreign};
@@ -66,7 +67,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         .map(|(file, label)| {
             let plans = suite.cells.iter().flat_map(CellPlan::members);
             let points = file.iter().zip(plans).zip(0..).scan((0.0, 0.0_f64), |(begin, end), ((run, plan), index)| {
-                *begin = if run.is_beside { *begin } else { *end };
+                *begin = if run.is_beside() { *begin } else { *end };
                 *end = end.max(*begin + run.seconds);
                 let point = point(run, index, *begin);
                 Some(Point { cell: Some(plan.cell.clone()), label: Some(plan.cell.to_string()), ..point })
@@ -95,7 +96,11 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         definition: Definition { hash: definition.hash(), text: definition.text.clone() },
         build: about.build.clone(),
         ceilings: about.ceilings.clone(),
-        warnings: warnings(tool, first).into_iter().chain(about.warnings.clone()).collect(),
+        warnings: warnings(tool, first)
+            .into_iter()
+            .chain(files.iter().flatten().filter_map(failed))
+            .chain(about.warnings.clone())
+            .collect(),
         ..RunRecord::default()
     };
     let all = series(&definition.steps, &repetitions, (4096, 1));
@@ -135,7 +140,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
 /// What was done, without what came of it.
 fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
     let cell = |run: &Imported| {
-        let asked = (run.rate_per_s.map(f64::to_bits), run.has_pauses, run.is_beside);
+        let asked = (run.rate_per_s.map(f64::to_bits), run.has_pauses, run.is_beside());
         (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync, asked)
     };
     file.iter().map(cell).collect()
@@ -147,7 +152,8 @@ fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
         .with(Metric::AskedPerSecond, asked(run))
         .with(Metric::Iops, run.iops)
         .with(Metric::BytesPerS, bytes)
-        .with(Metric::Operations, (run.iops * run.seconds).round() as u64)
+        .with(Metric::Operations, run.operations() as u64)
+        .with(Metric::Errors, (run.errors > 0).then_some(run.errors))
         .with(Metric::LatencyUsMean, run.latency.mean_us)
         .with(Metric::LatencyUsP50, run.latency.percentile_us(50.0))
         .with(Metric::LatencyUsP99, run.latency.percentile_us(99.0))
@@ -156,6 +162,13 @@ fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
 /// Operations a second beyond which it would not go: those that were asked for, or what its pauses left.
 fn asked(run: &Imported) -> Option<f64> {
     run.rate_per_s.or(run.has_pauses.then_some(run.iops))
+}
+
+/// What failed in any repetition: a rate is no less for it.
+fn failed(run: &Imported) -> Option<String> {
+    let [errors, operations] = [run.errors as f64, run.operations()].map(format_given);
+    (run.errors > 0)
+        .then(|| format!("{errors} of {operations} I/Os of '{}' failed, and its rate counts them", run.label))
 }
 
 /// What a reader has to know of results of this tool.
@@ -179,6 +192,14 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     for (label, writes) in runs.iter().filter_map(|run| Some((&run.label, run.writes_per_sync?))) {
         all.push(format!("'{label}' made a sync after {writes} writes, which its cell does not say"));
     }
+    // Before what is said of each alone: what it made is to be read with that in mind.
+    let together = runs.chunk_by(|_, next| next.is_beside()).filter(|runs| runs.len() > 1);
+    all.extend(together.map(|runs| {
+        let labels: Vec<String> = runs.iter().map(|run| format!("'{}'", run.label)).collect();
+        let is_reckoned = runs.iter().any(|run| run.beside == Beside::Reckoned);
+        let how = if is_reckoned { ", since all jobs took less time than one after another" } else { "" };
+        format!("{} ran at the same time{how}: each had a part of what the disk can do", labels.join(", "))
+    }));
     let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?)));
     all.extend(asked.map(|(label, rate)| {
         format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make")
@@ -187,11 +208,6 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     all.extend(
         paused.map(|run| format!("'{}' paused between operations (thinktime), and could have made more", run.label)),
     );
-    let together = runs.chunk_by(|_, next| next.is_beside).filter(|runs| runs.len() > 1);
-    all.extend(together.map(|runs| {
-        let labels: Vec<String> = runs.iter().map(|run| format!("'{}'", run.label)).collect();
-        format!("{} ran at the same time: each had a part of what the disk can do", labels.join(", "))
-    }));
     if runs.iter().any(|run| run.is_direct == Some(false)) {
         all.push("operations went through the system's cache".to_owned());
     }

@@ -26,6 +26,18 @@ impl Tool {
     }
 }
 
+/// Whether a run was made at the same time as the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Beside {
+    /// It was not, as far as the file tells.
+    #[default]
+    No,
+    /// The file says so.
+    Told,
+    /// All runs took less time than they would have needed one after another.
+    Reckoned,
+}
+
 /// A run of one kind of operation, as another tool measured it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Imported {
@@ -60,13 +72,27 @@ pub struct Imported {
     /// Whether it waited between operations, so that it made fewer than it could.
     pub has_pauses: bool,
     /// Whether it ran at the same time as the one before it.
-    pub is_beside: bool,
+    pub beside: Beside,
+    /// Operations that failed, which its rate counts.
+    pub errors: u64,
     /// Operations a second.
     pub iops: f64,
     /// Bytes a second.
     pub bytes_per_second: f64,
     /// How long operations took.
     pub latency: Latency,
+}
+
+impl Imported {
+    /// Whether it ran at the same time as the one before it.
+    pub fn is_beside(&self) -> bool {
+        self.beside != Beside::No
+    }
+
+    /// Operations that it made, as a whole number.
+    pub fn operations(&self) -> f64 {
+        (self.iops * self.seconds).round()
+    }
 }
 
 /// How long operations took, in microseconds, as far as the file says.

@@ -1,7 +1,7 @@
 //! SQLIO's text: any number of runs one after another, as a script appends them to a log. The lines are those of SQLIO 1.5.
 
 use super::histogram;
-use super::result::{ImportError, Imported, Latency, class_of, is_amount};
+use super::result::{Beside, ImportError, Imported, Latency, class_of, is_amount};
 
 /// Buckets of its histogram: milliseconds 0 to 23, and all from 24 on.
 const BUCKETS: usize = 25;
@@ -183,7 +183,8 @@ impl Draft {
             writes_per_sync: None,
             rate_per_s: None,
             has_pauses: false,
-            is_beside: false,
+            beside: Beside::No,
+            errors: 0,
             iops,
             bytes_per_second: iops * (block_kb << 10) as f64,
             latency: self.latency,

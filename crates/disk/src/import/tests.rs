@@ -351,7 +351,7 @@ const JOBS: &str = r#"{"fio version": "fio-3.33", "global options": {"rw": "rand
 fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
     let seen = |text: &str| {
         let runs = read(text).unwrap().1;
-        runs.iter().map(|run| (run.is_beside, run.rate_per_s)).collect::<Vec<_>>()
+        runs.iter().map(|run| (run.is_beside(), run.rate_per_s)).collect::<Vec<_>>()
     };
     let free = (false, None);
     assert_eq!(seen(JOBS), [(false, Some(1000.0)), (true, None), free]);
@@ -369,4 +369,70 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));
+}
+
+#[test]
+fn operations_that_failed_are_counted_and_many_are_refused() {
+    let failed = |errors: u64| JOBS.replacen("\"error\": 0", &format!("\"error\": 0, \"total_err\": {errors}"), 1);
+    let (tool, runs) = read(&failed(7)).unwrap();
+    assert_eq!(runs.iter().map(|run| run.errors).collect::<Vec<_>>(), [7, 0, 0]);
+    let about = About {
+        run_id: "1".to_owned(),
+        target: None,
+        written_at: String::new(),
+        build: String::new(),
+        ceilings: Vec::new(),
+        expected_percent: 0,
+        warnings: Vec::new(),
+        campaign: None,
+    };
+    let (_, record) = run(&about, tool, &[runs]).unwrap();
+    let points = &record.repetitions[0].points;
+    let counts: Vec<_> = points.iter().map(|point| point.count(plimsoll_measurement::Metric::Errors)).collect();
+    assert_eq!(counts, [Some(7), None, None]);
+    let at = |part: &str| record.warnings.iter().position(|text| text.contains(part)).unwrap();
+    at("7 of 10,000 I/Os of 'a' failed, and its rate counts them");
+    assert!(at("'a', 'b' ran at the same time: each") < at("'a' was asked for 1000"), "{:?}", record.warnings);
+    assert!(read(&failed(100)).is_ok());
+    assert!(refused(&failed(101)).contains("1.0 % of the I/Os of 'a' failed"), "{}", refused(&failed(101)));
+    // Of copies all count.
+    let copies = FIO.replace("\"error\": 0", "\"error\": 0, \"total_err\": 3");
+    assert_eq!(read(&copies).unwrap().1[0].errors, 6);
+}
+
+#[test]
+fn a_job_of_fio_that_has_the_operations_of_others_is_refused() {
+    let told = |ms: u64| JOBS.replacen("\"groupid\": 1", &format!("\"groupid\": 1, \"job_runtime\": {ms}"), 1);
+    assert!(read(&told(10_000)).is_ok());
+    let error = refused(&told(20_000));
+    assert!(error.contains("job 3 ('c'): it has the I/Os of several jobs (group_reporting)"), "{error}");
+    // Copies of one job may be told of together.
+    let copies = told(20_000).replace("\"stonewall\": \"\"", "\"numjobs\": \"2\"");
+    assert!(read(&copies).is_ok());
+}
+
+#[test]
+fn jobs_whose_waits_are_not_told_are_known_by_their_times() {
+    let beside = |text: &str| {
+        let runs = read(text).unwrap().1;
+        runs.iter().map(|run| run.beside).collect::<Vec<_>>()
+    };
+    let (no, told, reckoned) = (Beside::No, Beside::Told, Beside::Reckoned);
+    // fio 3.33 writes no option that has no value.
+    let silent = JOBS.replace("\"stonewall\": \"\"", "");
+    let elapsed = |seconds: u32| silent.replace("\"error\": 0", &format!("\"elapsed\": {seconds}, \"error\": 0"));
+    assert_eq!(beside(&elapsed(20)), [no, told, no]);
+    assert_eq!(beside(&elapsed(11)), [no, told, reckoned]);
+    let ramped = elapsed(20).replace("\"job options\": {}", "\"job options\": {\"ramp_time\": \"2s\"}");
+    assert_eq!(beside(&ramped), [no, told, reckoned]);
+    let began = |third: u64| {
+        let all = [1_000, 1_000, third].into_iter().fold(silent.clone(), |text, ms| {
+            text.replacen("\"error\": 0", &format!("\"job_start\": {ms}, \"error\" : 0"), 1)
+        });
+        beside(&all)
+    };
+    assert_eq!((began(11_010), began(6_000)), (vec![no, told, no], vec![no, told, told]));
+    let waiting =
+        JOBS.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"stonewall\": \"\"", "\"wait_for\": \"b\"");
+    assert_eq!(beside(&waiting), [no, told, told], "'a' may go on");
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_bench::figures::series::{Measured, Series};
+use plimsoll_measurement::cell::KNEE_RATE;
 use plimsoll_measurement::histogram::enough;
 use plimsoll_measurement::{Metric, Point};
 
@@ -67,7 +68,7 @@ fn knee(measured: &Measured<'_>) -> Option<[Series; 3]> {
     // A time is one of so many under way: beside another number it says nothing.
     let [half, most] =
         times(&points, "knee").map(|times| Series { note: Some(format!("at {found} (threads x depth)")), ..times });
-    Some([Series { note: Some(note), ..Series::new("knee_iops", "1/s", rates) }, half, most])
+    Some([Series { note: Some(note), ..Series::new(KNEE_RATE, "1/s", rates) }, half, most])
 }
 
 /// The response times of a cell over the repetitions, as figures whose names begin with `key`.

@@ -8,10 +8,8 @@ use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Cell, Metric, Point, Repetition};
 
 use crate::cell::Came;
+use crate::error::MOST_FAILED_PERCENT;
 use crate::plan::CellPlan;
-
-/// Failed operations in percent of all, from which a repetition is no result.
-const MOST_FAILED_PERCENT: f64 = 1.0;
 
 /// The point of the operations of one kind.
 pub(super) fn of_member(plan: &CellPlan, came: &Came) -> Point {

@@ -47,7 +47,7 @@ pub(crate) fn of_results(tool: Tool, runs: &[Imported]) -> String {
         warm_up: Duration::ZERO,
         rate: run.rate_per_s,
         is_poisson: false,
-        is_beside: run.is_beside,
+        is_beside: run.is_beside(),
     };
     let cells: Vec<CellText> = runs.iter().map(cell).collect();
     let file_bytes = runs.iter().filter_map(|run| run.file_bytes).max();

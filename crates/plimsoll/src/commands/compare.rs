@@ -1,13 +1,13 @@
 //! `plimsoll compare`: runs against a first one, metric by metric, as ratios with an interval.
 
 pub mod conditions;
+pub mod knees;
 pub mod predictions;
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
 use plimsoll_bench::figures::of_run::CLIENT_WAS_THE_LIMIT;
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
-use plimsoll_measurement::cell::KNEE_TIMES;
 use plimsoll_measurement::{Basis, Figure, RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
 use plimsoll_report::terminal::{self, Style};
@@ -310,18 +310,6 @@ fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_bett
     })
 }
 
-/// Why times at two knees are not judged: with more under way each waits longer, whatever the disk.
-fn other_depths(a: &Series, b: &Series) -> Option<String> {
-    let at = |series: &Series| series.note.clone().unwrap_or_else(|| "at an unknown place".to_owned());
-    (a.metric.starts_with(KNEE_TIMES) && at(a) != at(b)).then(|| {
-        format!(
-            "the knee is {} in the first run and {} in the other, and with more under way each waits longer",
-            at(a),
-            at(b)
-        )
-    })
-}
-
 /// A part of the machine that other programs use more or less of in one run, from which on it matters.
 const OTHERS_PART: f64 = 0.1;
 /// So much of a machine is left to a program at least.
@@ -352,7 +340,7 @@ impl Row {
         let sets = is_predicted
             .then(|| "sets of parameters are no repetitions, so the prediction's own interval counts".to_owned());
         let own = |series: &Series| series.doubt.clone().filter(|_| !of_client(series));
-        let doubt = own(a).or_else(|| own(b)).or(sets).or_else(|| other_depths(a, b));
+        let doubt = own(a).or_else(|| own(b)).or(sets).or_else(|| knees::doubt(base, other, &a.metric));
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
         // With a faster client a side would only be better: a verdict in its favour stands.

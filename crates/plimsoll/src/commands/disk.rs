@@ -50,7 +50,7 @@ pub fn disk(options: &Disk, settings: &Settings, printer: &Printer) -> Result<u8
         (target.to_owned(), model.describe(), Some(model.promise().clone()), Arc::new(VirtualClock::new()))
     } else {
         engine::choose(&options.engine)?;
-        let folder = volume::folder(path)?;
+        let folder = volume::folder_on_a_disk(path)?;
         if options.file.size.is_none() && suite.shrinks {
             let size = file::fitting_bytes(&folder, parameters.bytes("size")).to_string();
             parameters.set("size", &size, &definition.steps).map_err(Failure::usage)?;

@@ -11,7 +11,7 @@ use plimsoll_store::{Filter, RunStore, RunSummary};
 use serde_json::json;
 
 use super::compare::conditions::{self, Weight, differences, known};
-use super::compare::{is_higher_better, short};
+use super::compare::{is_higher_better, knees, short};
 use super::report::{made_now, write};
 use crate::args::{self, FailOn};
 use crate::failure::Failure;
@@ -115,6 +115,10 @@ impl Chosen {
         };
         let series = all.into_iter().find(|series| series.metric == self.metric && series.unit == self.unit);
         let series = series.ok_or("it has no complete repetition with this figure")?;
+        let [own, place] = [&self.reference, run].map(|run| knees::place(run, &self.metric));
+        if let Some((own, place)) = own.zip(place).filter(|(own, place)| own != place) {
+            return Err(format!("its knee is {place}, and not {own}"));
+        }
         if is_doubtful(&series, run) {
             return Err("its figure is only a bound, or is in doubt".to_owned());
         }
@@ -276,6 +280,31 @@ fn moment_of(run: &RunRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_history_of_knees_is_one_of_knees_at_the_same_place() {
+        let figure = |metric: &str, note: Option<&str>| {
+            let text =
+                r#"{"metric": "", "value": 9, "unit": "1/s", "confidence": 0.95, "values": [9, 9], "repetitions": 2}"#;
+            let figure: plimsoll_measurement::Figure = serde_json::from_str(text).unwrap();
+            plimsoll_measurement::Figure { metric: metric.to_owned(), note: note.map(str::to_owned), ..figure }
+        };
+        let run = |place: &str| {
+            let results =
+                vec![figure("a_iops", None), figure("knee_iops", None), figure("knee_latency_p50", Some(place))];
+            RunRecord { results, ..RunRecord::default() }
+        };
+        let chosen = |metric: &str| Chosen {
+            reference: run("at 1 x 4"),
+            metric: metric.to_owned(),
+            unit: "1/s".to_owned(),
+            runs: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let why = |metric: &str, place: &str| chosen(metric).values(&run(place)).err();
+        assert_eq!((why("knee_iops", "at 1 x 4"), why("a_iops", "at 1 x 8")), (None, None));
+        assert_eq!(why("knee_iops", "at 1 x 8").as_deref(), Some("its knee is at 1 x 8, and not at 1 x 4"));
+    }
 
     #[test]
     fn a_run_in_virtual_time_is_dated_by_its_id() {

@@ -229,7 +229,7 @@ pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), 
 /// One code for several runs: an interrupt counts most; runs that fail alike give their own code; a mixture is
 /// incomplete.
 fn exit_code(codes: &[u8]) -> u8 {
-    let interrupted = codes.iter().find(|code| matches!(**code, exit::INTERRUPTED | exit::TERMINATED));
+    let interrupted = codes.iter().find(|code| matches!(**code, exit::HUNG_UP | exit::INTERRUPTED | exit::TERMINATED));
     match (interrupted, codes.first()) {
         (Some(code), _) => *code,
         (None, Some(first)) if codes.iter().all(|code| code == first) => *first,
@@ -422,6 +422,6 @@ mod tests {
         assert_eq!(exit_code(&[0, 0]), exit::DONE);
         assert_eq!(exit_code(&[4, 4]), exit::CANNOT_CONNECT);
         assert_eq!(exit_code(&[0, 4]), exit::INCOMPLETE);
-        assert_eq!(exit_code(&[0, 130]), exit::INTERRUPTED);
+        assert_eq!([129, 130, 143].map(|code| exit_code(&[0, code])), [129, 130, 143]);
     }
 }

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 /// A fresh folder with a store.
@@ -182,4 +183,11 @@ pub fn wait_until(mut condition: impl FnMut() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     panic!("it did not come to pass within three minutes");
+}
+
+/// Whether a signal is in a list of `/proc/PID/status`: `SigIgn:` has those that are ignored, `SigCgt:` those that are caught.
+pub fn is_in(list: &str, process: &str, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix(list)).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() & 1 << (signal.as_raw() - 1) != 0
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_measurement::units::{MB, format_bytes};
+use plimsoll_measurement::cell::size_of_block;
+use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
 use super::cells::{Row, count_of, rows};
-use super::limits::Limits;
+use super::limits::{BURST_PERCENT, Limits};
 use crate::model::format::{plain, quantity};
 
 /// What was done in cells of one class, with one or several numbers under way.
@@ -96,7 +97,7 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         for (bytes, words) in
             cut.into_iter().chain(counted).filter(|(bytes, _)| rows.iter().any(|row| row.cell.block_bytes > *bytes))
         {
-            let _ = write!(sentence, " I/Os of more than {} {words}.", format_bytes(bytes));
+            let _ = write!(sentence, " I/Os of more than {} {words}.", size_of_block(bytes));
         }
     }
     if let Some(expected) = limits.expected {
@@ -123,9 +124,6 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     }
     Some(sentence)
 }
-
-/// Above this share of a limit that can be had for ever it is no rounding.
-const BURST_PERCENT: f64 = 105.0;
 
 /// Where these limits come from, a sentence each.
 pub fn limits(record: &RunRecord) -> Vec<String> {
@@ -187,11 +185,11 @@ mod tests {
         // Of both numbers under way the higher rate is what the disk delivers.
         assert_eq!(said(&record), "Of the limit of 40,000 IOPS or 1,000,000 MB/s: OR 50 %.");
         record.ceilings[0].stripe = Some(Stripe { columns: 2, unit_bytes: 4096 });
-        let over_two = " I/Os of more than 4.00 KB fall on several disks, and count on each.";
+        let over_two = " I/Os of more than 4 KiB fall on several disks, and count on each.";
         assert!(said(&record).ends_with(&format!("OR 100 %.{over_two}")), "{}", said(&record));
         record.ceilings[0].stripe = None;
         record.ceilings[0].io_bytes = Some(4096);
-        assert!(said(&record).ends_with("OR 100 %. I/Os of more than 4.00 KB count as several."), "{}", said(&record));
+        assert!(said(&record).ends_with("OR 100 %. I/Os of more than 4 KiB count as several."), "{}", said(&record));
         record.ceilings[0].value = 20_000.0;
         assert!(
             said(&record).contains("OR 200 %. What is above 100 % may be a burst, which ends, a cache that answers, or I/Os that count as fewer than reckoned here."),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use plimsoll_analysis::summary;
+use plimsoll_measurement::cell::KNEE_RATE;
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Basis, Cell, Figure, Metric, Point, RunRecord};
 
 use super::limits::Limits;
 use super::words;
-use crate::model::format::{capital, count, plain, quantity, value as shown};
+use crate::model::format::{capital, count, ends, plain, quantity, value as shown};
 use crate::model::{Bar, BarChart, Bound, Cell as TableCell, Picture, Table, Value, number, text};
 
 /// A cell of the suite, with what all repetitions made of it.
@@ -40,12 +41,9 @@ pub fn rows(record: &RunRecord) -> Vec<Row<'_>> {
     points.into_iter().zip(next).filter_map(row).collect()
 }
 
-/// The rate at the knee, which is that of one of the cells again.
-const KNEE: &str = "knee_iops";
-
-/// True for a rate of one cell.
+/// True for a rate of one cell. That of the knee is one of them again.
 fn is_of_cell(figure: &Figure) -> bool {
-    figure.metric.ends_with("_iops") && figure.metric != KNEE
+    figure.metric.ends_with("_iops") && figure.metric != KNEE_RATE
 }
 
 /// A cell by its place, its figure and its points with the cell behind it; `None` for points of something else.
@@ -143,14 +141,16 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     let first = rows.first()?;
     let under_way = first.under_way();
     let at_a_time = if under_way == 1 { "one at a time".to_owned() } else { format!("{under_way} under way") };
+    let beside = if first.is_among_others { ", beside others" } else { "" };
     let work = capital(&plain(&first.cell.work()));
-    let interval = interval((first.iops.low, first.iops.high), "", record.result.as_ref());
+    let known = first.iops.low.zip(first.iops.high);
+    let interval = interval(first.iops.value, known, "", record.result.as_ref());
     let half = first.ms(Metric::LatencyUsP50).map(|ms| format!("half within {}", quantity(ms, "ms")));
     let most = first.ms(Metric::LatencyUsP99).map(|ms| format!("99 of 100 within {}", quantity(ms, "ms")));
     let times: Vec<String> = [half, most].into_iter().flatten().collect();
     let times = if times.is_empty() { String::new() } else { format!(", {}", times.join(", ")) };
     let repetitions = count(first.points.len(), "repetition");
-    Some(format!("{work}, {at_a_time}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
+    Some(format!("{work}, {at_a_time}{beside}: {}{interval}{times}, over {repetitions}.", shown(&first.iops)))
 }
 
 /// What 'at least' means at cells that have it.
@@ -162,17 +162,18 @@ pub fn bounds(record: &RunRecord) -> Option<String> {
 
 /// How much has to be under way for as good as the highest rate, where cells of a suite tell it; of a sweep it is the headline.
 pub fn knee(record: &RunRecord) -> Option<String> {
-    let is_headline = record.result.as_ref().is_some_and(|figure| figure.metric == KNEE);
-    let figure = record.results.iter().find(|figure| figure.metric == KNEE).filter(|_| !is_headline)?;
+    let is_headline = record.result.as_ref().is_some_and(|figure| figure.metric == KNEE_RATE);
+    let figure = record.results.iter().find(|figure| figure.metric == KNEE_RATE).filter(|_| !is_headline)?;
     let finer = if record.basis == Basis::Measured { "; --sweep finds it more finely" } else { "" };
     Some(format!("{}{finer}.", capital(&plain(figure.note.as_ref()?))))
 }
 
 /// The spread behind a value, in parentheses.
-pub(super) fn interval(ends: (Option<f64>, Option<f64>), unit: &str, figure: Option<&Figure>) -> String {
-    let (Some(low), Some(high)) = ends else { return " (without an interval)".to_owned() };
-    let [low, high] = [low, high].map(|end| quantity(end, unit).trim_end().to_owned());
-    format!(" ({} {low} to {high})", words::interval_of(figure))
+pub(super) fn interval(value: f64, known: Option<(f64, f64)>, unit: &str, figure: Option<&Figure>) -> String {
+    let Some(text) = known.and_then(|(low, high)| ends(value, low, high)) else {
+        return " (without an interval)".to_owned();
+    };
+    format!(" ({})", format!("{} {text} {unit}", words::interval_of(figure)).trim_end())
 }
 
 pub(super) fn count_of(value: f64) -> String {
@@ -258,22 +259,25 @@ pub(super) mod tests {
         record
     }
 
-    #[test]
-    fn a_row_has_one_kind_of_mean() {
-        let mut record = record(2);
-        let figure = |metric: &str, value: f64| Figure {
+    fn figure(metric: &str, value: f64) -> Figure {
+        Figure {
             metric: metric.to_owned(),
             value,
             unit: "1/s".to_owned(),
             low: None,
             high: None,
-            confidence: 95.0,
+            confidence: 0.95,
             values: vec![value],
             repetitions: 2,
             point_cv_percent: None,
             note: None,
             expected: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_row_has_one_kind_of_mean() {
+        let mut record = record(2);
         // A mean of logarithms, which is none of the points'.
         record.results = vec![figure("or_iops", 5_000.0), figure("or_latency_p50", 0.7)];
         let first = &rows(&record)[0];
@@ -312,19 +316,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_knee_of_a_suite_is_a_sentence_of_its_own() {
-        let figure = |metric: &str, note: &str| Figure {
-            metric: metric.to_owned(),
-            value: 19_000.0,
-            unit: "1/s".to_owned(),
-            low: None,
-            high: None,
-            confidence: 95.0,
-            values: vec![19_000.0],
-            repetitions: 1,
-            point_cv_percent: None,
-            note: Some(note.to_owned()),
-            expected: None,
-        };
+        let figure = |metric: &str, note: &str| Figure { note: Some(note.to_owned()), ..figure(metric, 19_000.0) };
         let mut record = record(1);
         assert_eq!(knee(&record), None);
         let knees = figure("knee_iops", "random read 8 KiB needs at most 16 under way");
@@ -344,5 +336,12 @@ pub(super) mod tests {
                         1.90 ms, over 1 repetition.";
         assert_eq!(sentence, expected);
         assert_eq!(headline(&RunRecord::default()), None, "a database has no cells");
+        let mut narrow = record(3);
+        for point in narrow.repetitions.iter_mut().flat_map(|one| &mut one.points) {
+            *point = point.clone().with(Metric::Iops, 5_000.0);
+        }
+        narrow.results = vec![Figure { low: Some(4_999.9), high: Some(5_000.1), ..figure("or_iops", 5_000.0) }];
+        let sentence = headline(&narrow).unwrap();
+        assert!(sentence.contains(": 5,000 IOPS (95 % interval ±<1), half within"), "{sentence}");
     }
 }

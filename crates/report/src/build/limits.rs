@@ -3,6 +3,9 @@
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
+/// Above this share of a limit that can be had for ever it is no rounding.
+pub const BURST_PERCENT: f64 = 105.0;
+
 /// What was bought: the ceilings of a volume.
 pub struct Limits<'a> {
     /// Operations a second.

@@ -23,7 +23,7 @@ pub fn commits(record: &RunRecord) -> Option<String> {
         None if figure.values.len() > 1 => {
             format!(" ({} to {} in the repetitions)", quantity(low, "s"), quantity(high, "s"))
         }
-        told => interval(told.unzip(), "s", Some(figure)),
+        told => interval(figure.value, told, "s", Some(figure)),
     };
     let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
     let commits = count_of(f64::from(COMMITS));
@@ -130,7 +130,7 @@ mod tests {
         let record = RunRecord { repetitions, results: vec![figure], ..RunRecord::default() };
         assert_eq!(
             commits(&record).unwrap(),
-            "50,000 commits of one session wait 50.0 s (95 % interval 40.0 s to 60.0 s) for the log on this disk; elsewhere 36 s. \
+            "50,000 commits of one session wait 50.0 s (95 % interval 40.0 to 60.0 s) for the log on this disk; elsewhere 36 s. \
              With the work of a database itself, at most 60 us a commit, that is 794 to 1,250 commits a second."
         );
         let expected = "By itself a durable write ends within 0.500 ms in half of all cases, 1,000 a second in all. It takes longest in 'log, reads', beside random read 8 KiB (9,000 a second): within 1.00 ms in half of all \

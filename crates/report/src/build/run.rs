@@ -74,7 +74,7 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
             part.say(Tone::Plain, cells::bounds(record));
             part.say(Tone::Plain, cells::knee(record));
             if record.subject == Subject::Volume {
-                for sentence in steadiness::bursts(steady) {
+                for sentence in steadiness::bursts(record, steady) {
                     part.say(Tone::Plain, sentence);
                 }
             }
@@ -131,11 +131,11 @@ fn is_in_vain(record: &RunRecord) -> bool {
 /// All warnings about a run, and those that change no figure.
 pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
     let (client, unsteady) = doubts(record, steady);
-    // What happened in this run comes before what the target never shows.
+    // What makes a figure doubtful comes before what else happened in this run, and that before what the target never shows.
     let (always, happened): (Vec<&String>, Vec<&String>) =
         record.warnings.iter().partition(|text| text.contains(NOT_AVAILABLE));
     let texts = |texts: Vec<&String>| texts.into_iter().map(|text| plain(text)).collect::<Vec<_>>();
-    let own = client.into_iter().chain(texts(happened)).chain(unsteady).chain(texts(always));
+    let own = client.into_iter().chain(unsteady).chain(texts(happened)).chain(texts(always));
     let host = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
     // In virtual time the client's machine changes no figure.
     if record.clock == "virtual" { [own.collect(), host.collect()] } else { [own.chain(host).collect(), Vec::new()] }
@@ -249,7 +249,23 @@ fn conditions(record: &RunRecord) -> Part {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_measurement::Metric;
+
+    use super::super::cells::tests;
     use super::*;
+
+    #[test]
+    fn what_makes_the_figures_doubtful_is_among_the_warnings_that_are_shown() {
+        let warnings = (0..MOST_WARNINGS).map(|number| format!("warning {number}")).collect();
+        let mut record = RunRecord { warnings, ..tests::record(2) };
+        for point in &mut record.repetitions[1].points {
+            *point = point.clone().with(Metric::Iops, 100.0);
+        }
+        let mut more = Part::detail("More warnings");
+        let shown = format!("{:?}", answer(&record, &[], &mut more));
+        assert!(shown.contains("a burst may have ended, and the figures cover both"), "{shown}");
+        assert!(shown.contains("warning 0") && format!("{more:?}").contains("warning 3"), "{shown}");
+    }
 
     #[test]
     fn warnings_beyond_the_first_are_counted_and_say_where_they_are() {

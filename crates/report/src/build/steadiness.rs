@@ -3,6 +3,7 @@
 //! Method: `plimsoll_analysis::segments` and `autocorrelation`, with their sources. Here is what they are asked (the rate of
 //! every chunk, table or second), and what their answers are in seconds, in shares of the time and in words.
 
+mod bursts;
 mod findings;
 mod sentences;
 mod series;
@@ -42,8 +43,8 @@ pub fn unsteady(all: &[Steadiness]) -> Vec<String> {
 const CHANGED: &str = "moved to another value in the middle and stayed there, and the figure covers both";
 
 /// Series of a volume that fell to a lower level for good, as where the credit of a burst runs out: a sentence each, of many the first.
-pub(crate) fn bursts(all: &[Steadiness]) -> Vec<String> {
-    all.iter().filter_map(sentences::burst).take(MOST_REMARKS).collect()
+pub(crate) fn bursts(record: &RunRecord, all: &[Steadiness]) -> Vec<String> {
+    bursts::sentences(record, all, MOST_REMARKS)
 }
 
 /// How many series there are, and of what.

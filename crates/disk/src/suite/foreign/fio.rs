@@ -7,7 +7,7 @@ use plimsoll_engine::target::mask_name;
 
 use super::super::read::MOST_CELLS;
 use super::cells::{CellText, Translated, suite};
-use crate::import::{SYNCHRONOUS, fio_block_bytes, fio_size};
+use crate::import::{SYNCHRONOUS, fio_block_bytes, fio_seconds, fio_size};
 
 /// Keys that change nothing of what is measured here, or that are always so.
 const WITHOUT_EFFECT: &[&str] = &[
@@ -137,7 +137,7 @@ fn cell(name: &str, options: &Options, line: usize, left_out: &mut Vec<String>) 
     let timed = |keys: &[&str]| match get(keys) {
         None => Ok(None),
         Some((value, line)) => {
-            seconds(value).map(Some).ok_or_else(|| (line, format!("{} = {value} is no time", keys[0])))
+            fio_seconds(value).map(Some).ok_or_else(|| (line, format!("{} = {value} is no time", keys[0])))
         }
     };
     let (pattern, at) = get(&["rw"]).unwrap_or(("read", line));
@@ -257,18 +257,4 @@ fn rates(text: &str, read_percent: u32) -> Option<[u64; 2]> {
     let reads = of(parts.next()?)?;
     let writes = parts.next().filter(|text| !text.is_empty()).map_or(Some(reads), of)?;
     Some([if read_percent > 0 { reads } else { 0 }, if read_percent < 100 { writes } else { 0 }])
-}
-
-/// `60`, `60s`, `2m`, `1h`, `500ms`: seconds without a unit.
-fn seconds(text: &str) -> Option<Duration> {
-    let text = text.trim().to_lowercase();
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let number = digits.parse::<u64>().ok()?;
-    match &text[digits.len()..] {
-        "" | "s" | "sec" => Some(Duration::from_secs(number)),
-        "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
-        "h" => number.checked_mul(3600).map(Duration::from_secs),
-        "ms" => Some(Duration::from_millis(number)),
-        _ => None,
-    }
 }

@@ -23,22 +23,25 @@ fn row(a: &[f64], b: &[f64], margin: f64) -> Row {
 }
 
 #[test]
-fn times_at_knees_with_other_numbers_under_way_are_not_judged() {
-    let run = empty();
-    let knee = |metric: &str, ms: f64, note: &str| Series {
-        note: Some(note.to_owned()),
-        ..Series::new(metric, "ms", vec![ms, 1.01 * ms, 0.99 * ms])
+fn figures_of_knees_at_two_places_are_not_judged() {
+    let time = |place: &str| {
+        let text = r#"{"metric": "knee_latency_p50", "value": 1, "unit": "ms", "confidence": 0.95, "values": [1], "repetitions": 1}"#;
+        let figure: Figure = serde_json::from_str(text).unwrap();
+        RunRecord { results: vec![Figure { note: Some(place.to_owned()), ..figure }], ..empty() }
     };
     let judged = |metric: &str, place: &str| {
-        let (a, b) = (knee(metric, 1.0, "at 1 x 4"), knee(metric, 2.0, place));
-        Row::of(&run, &run, &a, &b, 0.05)
+        let series = |ms: f64| Series::new(metric, "ms", vec![ms, 1.01 * ms, 0.99 * ms]);
+        Row::of(&time("at 1 x 4"), &time(place), &series(1.0), &series(2.0), 0.05)
     };
     assert_eq!(judged("knee_latency_p99", "at 1 x 4").verdict, Verdict::Worse);
     assert_eq!(judged("other_latency_p99", "at 1 x 8").verdict, Verdict::Worse);
-    let unlike = judged("knee_latency_p99", "at 1 x 8");
-    assert_eq!((unlike.verdict, unlike.p_value), (Verdict::Undecided, None));
-    let said = unlike.sentence();
-    assert!(said.starts_with("undecided: the knee is at 1 x 4 in the first run and at 1 x 8 in the other"), "{said}");
+    assert_eq!(judged("knee_iops", "at 1 x 4").verdict, Verdict::Worse);
+    for metric in ["knee_latency_p99", "knee_iops"] {
+        let unlike = judged(metric, "at 1 x 8");
+        assert_eq!((unlike.verdict, unlike.p_value), (Verdict::Undecided, None), "{metric}");
+        let said = "undecided: the knee is at 1 x 4 in the first run and at 1 x 8 in the other: compare the cells";
+        assert_eq!(unlike.sentence(), said);
+    }
 }
 
 #[test]

@@ -61,7 +61,9 @@ fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]
     let promise = bought(&options.bought, file_bytes, None)?;
     let advice = promise.iter().flat_map(|promise| promise.advice.clone());
     let under_way = |run: &Imported| u64::from(run.threads) * u64::from(run.queue_depth);
-    let most = repetitions.iter().flatten().map(under_way).max().unwrap_or(1);
+    // Those that ran at the same time keep disks at work together.
+    let at_once = repetitions.iter().flat_map(|runs| runs.chunk_by(|_, next| next.is_beside()));
+    let most = at_once.map(|runs| runs.iter().map(under_way).sum()).max().unwrap_or(1);
     let too_few = promise.as_ref().and_then(|promise| promise.too_few_under_way(most));
     let warnings = advice.chain(too_few).collect();
     let about = About {

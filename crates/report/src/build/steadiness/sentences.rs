@@ -49,31 +49,8 @@ pub(super) fn of(one: &Steadiness) -> Vec<String> {
     sentences
 }
 
-/// That a rate fell to a level that it then kept; `None` of anything else.
-pub(super) fn burst(one: &Steadiness) -> Option<String> {
-    let levels = one.levels();
-    let (Pattern::Step(_), [at, ..], [first, base]) = (&one.found.pattern, &one.changes_seconds()[..], &levels[..])
-    else {
-        return None;
-    };
-    let is_rate = one.series.metric != "latency_p50";
-    (is_rate && base.value < BASE_OF_BURST * first.value).then(|| {
-        let (start, end) = one.span();
-        format!(
-            "{} made {} for {}, then {} for the other {}: this is how a burst ends, and the second is the base rate.",
-            subject(&one.series),
-            amount(first),
-            seconds(at - start),
-            quantity(base.value, one.series.unit),
-            seconds(end - at)
-        )
-    })
-}
-
-/// A rate that falls to more than this part of what it was is no end of a burst.
-const BASE_OF_BURST: f64 = 0.8;
-
-fn subject(series: &Series) -> String {
+/// Which repetition and phase it is of, as the beginning of a sentence.
+pub(super) fn subject(series: &Series) -> String {
     let of = if series.metric == "latency_p50" { ", median response time," } else { "" };
     let repetition = plain(&series.repetition);
     match &series.phase {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{
-    Basis, Definition, Host, Metric, Metrics, Phase, Point, Repetition, RunRecord, Seconds, Subject, Verdict,
+    Basis, Ceiling, Definition, Host, Metric, Metrics, Phase, Point, Repetition, RunRecord, Seconds, Subject, Verdict,
 };
 
 use super::*;
+use crate::build::cells::tests::cell;
 
 fn record(repetitions: Vec<Repetition>) -> RunRecord {
     RunRecord {
@@ -197,4 +198,59 @@ fn sessions_that_read_at_once_are_judged_by_the_minute() {
     at_once.minutes = (0..20).map(minute).collect();
     let found = only(at_once);
     assert_eq!((found.points(), pattern(&found)), (20, "none"));
+}
+
+/// A repetition whose disk makes so many a second for so many seconds each, one level after the other.
+fn levels(levels: &[(f64, usize)]) -> Repetition {
+    let rate = |at: usize, level: f64| (level * (1.0 + 0.002 * noise(at))).round() as u64;
+    let rates = levels.iter().flat_map(|(level, length)| std::iter::repeat_n(*level, *length));
+    let operations: Vec<u64> = rates.enumerate().map(|(at, level)| rate(at, level)).collect();
+    let length = operations.len() as f64;
+    let point = Point { cell: Some(cell("OR", 1)), seconds: length, ..Point::default() };
+    let point = point.with(Metric::Iops, 100.0).with(Metric::BytesPerS, 100.0 * 8192.0);
+    Repetition { points: vec![point], ..seconds(operations, vec![phase("OR", 0.0, length)]) }
+}
+
+fn said_of(repetitions: Vec<Repetition>, bought: &[(&str, f64)]) -> Vec<String> {
+    let ceiling =
+        |(resource, value): &(&str, f64)| Ceiling { resource: (*resource).into(), value: *value, ..Ceiling::default() };
+    let record = RunRecord { ceilings: bought.iter().map(ceiling).collect(), ..record(repetitions) };
+    bursts(&record, &steadiness(&record))
+}
+
+#[test]
+fn a_burst_that_ends_at_what_was_bought_is_named_however_small_it_is() {
+    let small = || vec![levels(&[(600.0, 60), (500.0, 60)])];
+    assert_eq!(said_of(small(), &[]), [] as [&str; 0], "a shared disk changes by as much");
+    assert_eq!(said_of(small(), &[("data_iops", 450.0)]), [] as [&str; 0]);
+    let said = said_of(small(), &[("data_iops", 500.0)]);
+    let [only] = &said[..] else { panic!("{said:?}") };
+    assert!(
+        only.starts_with("Repetition b made 600 IOPS for 60.0 s, then 500 IOPS for the other 59.0 s: this"),
+        "{only}"
+    );
+    // By bytes as well: 500 of 8 KiB are 3.90625 MB/s.
+    assert_eq!(said_of(small(), &[("data_bandwidth", 3.906)]).len(), 1);
+    assert_eq!(said_of(vec![levels(&[(510.0, 60), (500.0, 60)])], &[("data_iops", 500.0)]), [] as [&str; 0]);
+    // Of what ran beside another nobody knows how much of the limit was left to it.
+    let mut shared = levels(&[(600.0, 60), (500.0, 60)]);
+    shared.points.push(Point { index: 1, ..shared.points[0].clone() });
+    assert_eq!(said_of(vec![shared], &[("data_iops", 500.0)]), [] as [&str; 0]);
+    assert_eq!(said_of(vec![levels(&[(3000.0, 60), (300.0, 60)])], &[]).len(), 1, "and so is one that ends far below");
+}
+
+#[test]
+fn of_several_falls_the_greatest_ends_the_burst() {
+    let said = said_of(vec![levels(&[(10_600.0, 60), (9_900.0, 30), (1_200.0, 60)])], &[]);
+    let [only] = &said[..] else { panic!("{said:?}") };
+    // Each level before it counts for as long as it lasted.
+    assert!(only.contains("made 10,367 IOPS for 90.0 s, then 1,200 IOPS for the other 59.0 s: this"), "{only}");
+    let up_and_down = vec![levels(&[(3000.0, 60), (300.0, 60), (3000.0, 60)])];
+    assert_eq!(said_of(up_and_down, &[]), [] as [&str; 0]);
+}
+
+#[test]
+fn of_many_bursts_the_first_are_named_and_the_others_counted() {
+    let said = said_of((0..6).map(|_| levels(&[(3000.0, 60), (300.0, 60)])).collect(), &[]);
+    assert_eq!((said.len(), said.last().map(String::as_str)), (5, Some("2 more of these series fell so.")));
 }
