@@ -206,8 +206,8 @@ pub enum Finding {
         added: usize,
         /// GB that other files can give back and keep their limits.
         back_gb: f64,
-        /// GB that all files take now, and those that the largest database takes then.
-        now_and_largest_gb: [f64; 2],
+        /// GB that files take of which nothing is wanted, and those that the largest database takes then.
+        others_and_largest_gb: [f64; 2],
         /// Further files that fit once these are given back.
         after: Vec<usize>,
         /// Where all of them fit.

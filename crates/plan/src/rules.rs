@@ -22,7 +22,7 @@ pub use case::{used, used_of};
 pub use diagnosis::{NORMAL_MS, THROTTLED_MS, is_of_storage};
 pub use observed::{Observed, WaitShares};
 pub use sizes::are_unequal;
-use space::Bundle;
+use space::{Bundle, Fit};
 
 /// What to change, in the order in which it is to be done.
 pub fn advise(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, observed: &Observed) -> Vec<Advice> {
@@ -36,7 +36,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     let waits_for_governor = observed.waits.is_some_and(|waits| diagnosis::is_governed(&waits));
     let is_cpu_busy = observed.cpu_percent.is_some_and(|percent| percent >= AT_LIMIT_PERCENT);
     let waits = observed.waits.filter(is_of_storage);
-    let mut case = Case { files, storage, limits, at_limit, waits, waits_for_governor, is_cpu_busy };
+    let mut case = Case { files, storage, limits, at_limit, waits, waits_for_governor, is_cpu_busy, gives_back: 1 };
     case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);
     let slow = diagnosis::slow(&case, &all);
@@ -49,35 +49,26 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         None => growth::grow(at, &case),
     };
     let alone: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
-    let sought = |without_room: &[usize]| {
-        let mut grown = alone.clone();
-        more::instead(&mut grown, without_room, &case);
-        alike::together(&mut grown, &case);
-        let (places, wanted): (Vec<Vec<usize>>, Vec<Bundle>) = space::wanted(&grown, files).into_iter().unzip();
-        let fit = space::fit(files, limits, storage, &wanted);
-        (grown, places, wanted, fit)
-    };
-    // What has no room as larger files may have it as others. Where it has none either, it stays what it was: each goes there and back once at most.
-    let (mut instead, mut in_vain) = (Vec::new(), Vec::new());
-    let (mut grown, places_of, wanted, fit) = loop {
-        let found = sought(&instead);
-        let (_, _, wanted, fit) = &found;
-        let out = wanted.iter().zip(&fit.fits).filter(|(_, fits)| !**fits).flat_map(|(one, _)| &one.files);
-        let (back, new): (Vec<usize>, Vec<usize>) =
-            out.filter(|at| !in_vain.contains(*at)).partition(|at| instead.contains(*at));
-        if back.is_empty() && new.is_empty() {
-            break found;
+    // As little is given back as leaves room for all, or else for most.
+    let mut sought = seek(&alone, &case);
+    for gives_back in [more::STEPS_BACK / 4, more::STEPS_BACK / 2, more::STEPS_BACK] {
+        if sought.fit.is_all() {
+            break;
         }
-        instead.retain(|at| !back.contains(at));
-        instead.extend(new);
-        in_vain.extend(back);
-    };
+        let fitting = |sought: &Sought| sought.fit.fits.iter().filter(|fits| **fits).count();
+        let more = seek(&alone, &Case { gives_back, ..case.clone() });
+        sought = if more.fit.is_all() || fitting(&more) > fitting(&sought) { more } else { sought };
+    }
+    let Sought { mut grown, places_of, wanted, fit } = sought;
     more::or_rebuild(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
-    for (places, has_room) in places_of.iter().zip(&fit.fits) {
+    for (own, (places, has_room)) in places_of.iter().zip(&fit.fits).enumerate() {
         for at in places {
             if let Finding::Grow { fits, .. } | Finding::Add { fits, .. } = &mut grown[*at].finding {
                 *fits = *has_room;
+            }
+            if let Finding::Add { larger: Some(larger), .. } = &mut grown[*at].finding {
+                larger.lack = space::lack(&fit, own, &larger.sizes, (files, limits, storage));
             }
         }
     }
@@ -119,6 +110,41 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         held: places().map(|at| held::held(at, &case)).collect(),
         most_times: places().map(|at| held::most_times(at, &case)).collect(),
         unthrottled_ms: case.unthrottled_ms(),
+    }
+}
+
+/// What files are to become, for whom, and what of it has room.
+struct Sought {
+    grown: Vec<Advice>,
+    /// Of each that is wanted the places of its advice.
+    places_of: Vec<Vec<usize>>,
+    wanted: Vec<Bundle>,
+    fit: Fit,
+}
+
+/// What has no room as larger files may have it as others. Where it has none either, it stays what it was: each goes there and back once at most.
+fn seek(alone: &[Advice], case: &Case<'_>) -> Sought {
+    let sought = |without_room: &[usize]| {
+        let mut grown = alone.to_vec();
+        more::instead(&mut grown, without_room, case);
+        alike::together(&mut grown, case);
+        let (places_of, wanted): (Vec<Vec<usize>>, Vec<Bundle>) = space::wanted(&grown, case.files).into_iter().unzip();
+        let fit = space::fit(case.files, case.limits, case.storage, &wanted);
+        Sought { grown, places_of, wanted, fit }
+    };
+    let (mut instead, mut in_vain) = (Vec::new(), Vec::new());
+    loop {
+        let found = sought(&instead);
+        let bundles = found.wanted.iter().zip(&found.fit.fits);
+        let out = bundles.filter(|(_, fits)| !**fits).flat_map(|(one, _)| &one.files);
+        let (back, new): (Vec<usize>, Vec<usize>) =
+            out.filter(|at| !in_vain.contains(*at)).partition(|at| instead.contains(*at));
+        if back.is_empty() && new.is_empty() {
+            return found;
+        }
+        instead.retain(|at| !back.contains(at));
+        instead.extend(new);
+        in_vain.extend(back);
     }
 }
 

@@ -175,6 +175,19 @@ fn what_has_no_room_as_larger_files_may_have_it_once_rows_are_spread() {
     assert_eq!(brings.most_percent.round(), 68.0);
 }
 
+/// One that stands at no limit and is slow comes beside one that stands at one: a live instance has times.
+#[test]
+fn a_slow_neighbour_forbids_no_rebuild() {
+    let timed = |name: &str, iops, ms| DatabaseFile { read_ms: Some(ms), ..data(name, 1000.0, iops) };
+    let other = DatabaseFile { database: "o".to_owned(), ..data("o", 6190.0, 1.0) };
+    let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
+    for ms in [99.0, 140.0] {
+        let found = advice(&[timed("a", 4900.0, 40.0), timed("b", 500.0, ms), other.clone()], wishes.clone(), None);
+        let is_rebuild = |one: &Advice| matches!(one.finding, Finding::Add { added: 0, fits: true, .. });
+        assert!(found.iter().any(is_rebuild) && grown(&found).is_empty(), "{ms}: {found:?}");
+    }
+}
+
 /// A small instance pays for a tenth of its space, and none for more than 256 GB, where a rebuild of the indexes would do.
 #[test]
 fn a_rebuild_goes_before_what_takes_much_of_the_space() {

@@ -26,6 +26,7 @@ pub fn slower_ms(file: &DatabaseFile) -> Option<f64> {
 }
 
 /// What the rules look at.
+#[derive(Clone)]
 pub struct Case<'a> {
     pub files: &'a [DatabaseFile],
     pub storage: &'a Storage<'a>,
@@ -38,6 +39,8 @@ pub struct Case<'a> {
     pub waits_for_governor: bool,
     /// Whether the CPU is used up, so that no file makes it do more.
     pub is_cpu_busy: bool,
+    /// How much of what they can files give back at least where there is no room for further ones, in sixteenths.
+    pub gives_back: u32,
 }
 
 impl Case<'_> {

@@ -4,8 +4,7 @@ use super::alike;
 use super::case::{Case, used};
 use super::held::most_times;
 use super::sizes::{databases, whole_gb};
-use super::space;
-use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Lack, Larger};
+use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Larger};
 use crate::choice::WORTH;
 use crate::file::DatabaseFile;
 use crate::gain::{self, Bound, nearest};
@@ -169,32 +168,18 @@ fn beside(mut one: Advice, grown: &[Advice], places: &[usize], case: &Case<'_>) 
     let is_own = |one: &&Advice| one.files.iter().all(|at| places.contains(at));
     let mut alone: Vec<Advice> = grown.iter().filter(is_own).cloned().collect();
     let is_larger = |one: &Advice| matches!(one.finding, Finding::Grow { .. });
-    if let Finding::Add { added, size_gb, larger, .. } = &mut one.finding
+    if let Finding::Add { larger, .. } = &mut one.finding
         && alone.iter().all(is_larger)
     {
         alike::together(&mut alone, case);
         let sizes: Vec<(usize, f64)> = judgement::sizes(&alone).collect();
-        let lack = lack(&sizes, *added as f64 * *size_gb, case);
         let brings = alone.first().and_then(|one| match one.finding {
             Finding::Grow { brings, .. } => brings,
             _ => None,
         });
-        *larger = Some(Larger { sizes, lack, brings });
+        *larger = Some(Larger { sizes, lack: None, brings });
     }
     one
-}
-
-/// What there is too little of for files of these sizes, in place of so many GB of further files.
-fn lack(sizes: &[(usize, f64)], added_gb: f64, case: &Case<'_>) -> Option<Lack> {
-    let (more_gb, more_blobs_gb) = space::resized(sizes, case.files, case.limits, case.storage);
-    let has_room = |gb: f64, most: Option<f64>| most.is_none_or(|most| case.limits.file_gb + gb <= most);
-    let [space, most] = [case.storage.space_gb(), case.storage.most_gb()];
-    if case.storage.blobs_gb().is_some_and(|most| case.limits.blob_gb + more_blobs_gb > most) {
-        return Some(Lack::Blobs);
-    }
-    // Where the further files take more than is free as well, that is no reason against larger ones.
-    let is_free = has_room(more_gb, space) || !has_room(added_gb, space);
-    (!is_free || !has_room(more_gb, most.or(space))).then_some(Lack::Space)
 }
 
 /// Names what a rebuild of the indexes brings beside larger files of a filegroup, where those that are there carry the rows once these are spread,
@@ -227,15 +212,30 @@ fn is_full(file: &DatabaseFile) -> bool {
     file.used_gb.is_some_and(|used| used >= FULL_PART * file.size_gb)
 }
 
-/// The least sizes with which files hold what they have, with room to grow, and keep their limits; `None` where it is not known what is used, or where
-/// none is smaller.
-fn shrunk(places: &[usize], kept: &[(f64, Step)], case: &Case<'_>) -> Option<Vec<(f64, Step)>> {
-    let least = |(at, (size_gb, step)): (&usize, &(f64, Step))| {
+/// In so many steps files give back what they can.
+pub const STEPS_BACK: u32 = 16;
+
+/// Sizes with which files hold what they have, with room to grow, and keep their limits: from nearly those that they have to the least. Nothing where it
+/// is not known what is used, or where none is smaller.
+fn smaller<'c>(
+    places: &'c [usize],
+    kept: &'c [(f64, Step)],
+    case: &'c Case<'_>,
+) -> impl Iterator<Item = Vec<(f64, Step)>> + 'c {
+    let least_gb = |(at, (size_gb, step)): (&usize, &(f64, Step))| {
         let content_gb = whole_gb(case.files[*at].used_gb? * (1.0 + ROOM_PART));
-        Some((content_gb.max(case.storage.begins_gb(step)).max(1.0).min(*size_gb), step.clone()))
+        Some(content_gb.max(case.storage.begins_gb(step)).max(1.0).min(*size_gb))
     };
-    let all = places.iter().zip(kept).map(least).collect::<Option<Vec<_>>>()?;
-    all.iter().zip(kept).any(|(least, now)| least.0 < now.0).then_some(all)
+    let least = places.iter().zip(kept).map(least_gb).collect::<Option<Vec<f64>>>().unwrap_or_default();
+    let sizes = move |part: u32| {
+        let size_gb = |now_gb: f64, least_gb: f64| {
+            whole_gb(now_gb - (now_gb - least_gb) * f64::from(part) / f64::from(STEPS_BACK)).max(least_gb).min(now_gb)
+        };
+        let all = kept.iter().zip(&least).map(|((now_gb, step), least)| (size_gb(*now_gb, *least), step.clone()));
+        all.collect::<Vec<_>>()
+    };
+    let is_any = move |all: &Vec<(f64, Step)>| all.iter().zip(kept).any(|(less, now)| less.0 < now.0);
+    (case.gives_back..=STEPS_BACK).map(sizes).filter(is_any)
 }
 
 /// Whether larger files take far more space than further ones, or than those that are there once they are alike, for which rows are moved; or
@@ -246,9 +246,11 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
     let mut files = Vec::new();
     for one in own {
         match one.finding {
-            Finding::Grow { size_gb, slow_ms: None, used: Some(_), .. } => {
+            Finding::Grow { size_gb, slow_ms, used, .. } => {
                 larger_gb += one.files.iter().map(|at| size_gb - case.files[*at].size_gb).sum::<f64>();
-                files.extend(&one.files);
+                // Those that are slow for no known reason come beside those that stand at a limit.
+                let is_at_limit = slow_ms.is_none() && used.is_some();
+                files.extend(one.files.iter().filter(|_| is_at_limit));
             }
             _ => return false,
         }
@@ -300,13 +302,15 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let rules = Rules::default();
     let with = |now: &[(f64, Step)]| more(rates, content_gb, now, (case.storage, &rules));
     let plain = with(&now)?;
-    // Where there is no room for that, files that are part empty give some back first and keep their limits: smaller ones then carry as much.
+    // Where there is no room for that, files that are part empty give some back first and keep their limits, as little as has room: smaller ones then carry
+    // as much.
     let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
     let has_no_room = plain.grown.is_empty() && plain.added > 0 && plain.taken_gb(&now) > free_gb;
-    let smaller = shrunk(&places, &now, case).filter(|_| has_no_room);
-    let with_less = smaller.and_then(|smaller| {
-        let less = with(&smaller).filter(|less| less.added > 0 && less.grown.is_empty())?;
-        let sizes = places.iter().zip(&smaller).map(|(at, (size_gb, _))| (*at, *size_gb));
+    let mut sizes = smaller(&places, &now, case).filter(|_| has_no_room);
+    let with_less = sizes.find_map(|sizes| {
+        let has_room = |less: &More| less.added > 0 && less.grown.is_empty() && less.taken_gb(&now) <= free_gb;
+        let less = with(&sizes).filter(has_room)?;
+        let sizes = places.iter().zip(&sizes).map(|(at, (size_gb, _))| (*at, *size_gb));
         Some((less, sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect()))
     });
     let (more, shrunk) = with_less.unwrap_or((plain, Vec::new()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::case::Case;
 use super::sizes::databases;
-use crate::advice::{Advice, Finding, of};
+use crate::advice::{Advice, Finding, Lack, of};
 use crate::file::DatabaseFile;
 use crate::judgement::sizes;
 use crate::limits::Limits;
@@ -88,6 +88,26 @@ impl Fit {
     }
 }
 
+/// What there is too little of for these sizes in place of what is wanted at `own`, beside all else that fits.
+pub fn lack(
+    fit: &Fit,
+    own: usize,
+    sizes: &[(usize, f64)],
+    (files, limits, storage): (&[DatabaseFile], &Limits, &Storage<'_>),
+) -> Option<Lack> {
+    let others = (0..fit.fits.len()).filter(|at| *at != own && fit.fits[*at]);
+    let beside = others.map(|at| add(fit.given[at], fit.taken[at])).fold(fit.now, add);
+    let larger = add(beside, resized(sizes, files, limits, storage));
+    let advised = add(beside, add(fit.given[own], fit.taken[own]));
+    // Where what is advised takes more than is free as well, that is no reason against larger ones.
+    let is_free = storage.space_gb().is_none_or(|space| larger.0 <= space || advised.0 > space);
+    match larger {
+        (_, blobs_gb) if blobs_gb > fit.most.1 => Some(Lack::Blobs),
+        (files_gb, _) if files_gb > fit.most.0 || !is_free => Some(Lack::Space),
+        _ => None,
+    }
+}
+
 /// What is wanted by advice: of a filegroup, over which rows are spread, all or nothing. With the places of its advice.
 pub fn wanted(grown: &[Advice], files: &[DatabaseFile]) -> Vec<(Vec<usize>, Bundle)> {
     let groups = databases(files);
@@ -137,7 +157,7 @@ fn add(sum: Room, more: Room) -> Room {
 }
 
 /// What files take more, or give back, with other sizes.
-pub fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
+fn resized(sizes: &[(usize, f64)], files: &[DatabaseFile], limits: &Limits, storage: &Storage<'_>) -> Room {
     let more = sizes.iter().map(|(at, size_gb)| {
         let blob_now = limits.files[*at].blob_gb.unwrap_or(0.0);
         (size_gb - files[*at].size_gb, storage.blob_gb(*size_gb).unwrap_or(blob_now) - blob_now)
@@ -152,6 +172,12 @@ fn taken(one: &Bundle, files: &[DatabaseFile], limits: &Limits, storage: &Storag
         .iter()
         .map(|(count, size_gb)| (*count as f64 * size_gb, *count as f64 * storage.blob_gb(*size_gb).unwrap_or(0.0)));
     new.fold(resized(&one.sizes, files, limits, storage), add)
+}
+
+/// What files take of which nothing is wanted.
+fn others_gb(wanted: &[Bundle], files: &[DatabaseFile]) -> f64 {
+    let is_wanted = |at: &usize| wanted.iter().any(|one| one.files.contains(at));
+    (0..files.len()).filter(|at| !is_wanted(at)).map(|at| files[at].size_gb).sum()
 }
 
 /// What the database takes that takes most, with what is wanted: no instance can have a part of it.
@@ -193,7 +219,7 @@ pub fn short(fit: &Fit, case: &Case<'_>, wanted: &[Bundle], back_gb: f64) -> Opt
         larger: wanted.iter().map(|one| one.sizes.len()).sum(),
         added: wanted.iter().flat_map(|one| &one.added).map(|(count, _)| count).sum(),
         back_gb,
-        now_and_largest_gb: [case.limits.file_gb, largest_gb(wanted, case.files)],
+        others_and_largest_gb: [others_gb(wanted, case.files), largest_gb(wanted, case.files)],
         elsewhere: storage.elsewhere([needed_gb, fit.blobs_gb], rates),
     };
     of("space-short", fit.first.clone(), finding)

@@ -132,13 +132,13 @@ fn log_first(one: &Advice, files: &[DatabaseFile]) -> String {
 
 /// That there is not so much space to be had.
 fn no_space(one: &Advice, files: &[DatabaseFile]) -> String {
-    let Finding::Short { files_gb, blobs_gb, larger, added, back_gb, now_and_largest_gb, after, elsewhere } =
+    let Finding::Short { files_gb, blobs_gb, larger, added, back_gb, others_and_largest_gb, after, elsewhere } =
         &one.finding
     else {
         return String::new();
     };
     let names = |places: &[usize]| listed(&places.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
-    let counts = ([*larger, *added], *back_gb, *now_and_largest_gb);
+    let counts = ([*larger, *added], *back_gb, *others_and_largest_gb);
     short([&names(&one.files), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
 }
 

@@ -13,7 +13,7 @@ pub(super) fn short(
     [named, after]: [&str; 2],
     fit: usize,
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
-    ([larger, added], back_gb, [now_gb, largest_gb]): ([usize; 2], f64, [f64; 2]),
+    ([larger, added], back_gb, [others_gb, largest_gb]): ([usize; 2], f64, [f64; 2]),
     elsewhere: &[Elsewhere],
 ) -> String {
     let over = |[needed, most]: [Option<f64>; 2]| needed.zip(most).filter(|(needed, most)| needed > most);
@@ -40,7 +40,7 @@ pub(super) fn short(
     let first = match fit {
         0 => "None of it fits.".to_owned(),
         1 => format!("{named} comes first, and no more fits."),
-        _ => format!("These {fit} come first, in this order, and no more fits: {named}."),
+        _ => format!("What these {fit} files need comes first, in this order, and no more fits: {named}."),
     };
     let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
     let mut others: Vec<String> =
@@ -49,7 +49,7 @@ pub(super) fn short(
     // A database is on one instance, and files can't have less than nothing.
     let is_parted = files_gb[1].is_none_or(|most| largest_gb <= most);
     others.extend(is_parted.then(|| "several instances".to_owned()));
-    let less_gb = over(files_gb).map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < now_gb);
+    let less_gb = over(files_gb).map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < others_gb);
     others.extend(less_gb.map(|less| format!("{} less in other files", gigabytes(less))));
     if elsewhere.is_empty() && over(files_gb).is_some() {
         others.push("a machine with disks of its own".to_owned());
@@ -74,10 +74,11 @@ pub(super) fn more_files(stands: &str, found: &Finding, at_limit: usize) -> Stri
     let over =
         if *others_full { format!("these {all}, as others of the filegroup are full,") } else { format!("all {all}") };
     if *added == 0 {
+        // The rows need no room; files that grow for them do, and say so.
         let over = if *others_full { over } else { format!("{over} of the filegroup") };
         return format!(
             "{stands}. Spread over {over} by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
-             that){brings}.{room}"
+             that){brings}."
         );
     }
     let why = match (larger, at_limit) {

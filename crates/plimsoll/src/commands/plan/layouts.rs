@@ -90,6 +90,8 @@ pub(super) fn search(
     found.statements = steps.text(free_gb, storage.raise_gb());
     found.raised_gb = steps.raised_gb(free_gb, storage.raise_gb());
     found.grown = steps.enlarged(files, free_gb, storage.raise_gb());
+    // What others gave up may have left room.
+    found.without_room.retain(|at| !found.grown.iter().any(|(grown, _)| grown == at));
     Ok(found)
 }
 
