@@ -144,11 +144,12 @@ pub fn instead(grown: &mut Vec<Advice>, without_room: &[usize], case: &Case<'_>)
         let is_larger = |one: &Advice| {
             matches!(one.finding, Finding::Grow { .. }) && one.files.iter().all(|at| places.contains(at))
         };
+        let is_slow = |one: &Advice| matches!(one.finding, Finding::Grow { slow_ms: Some(_), .. });
         let files = |is_so: &dyn Fn(&Advice) -> bool| -> Vec<usize> {
             grown.iter().filter(|one| is_so(one)).flat_map(|one| one.files.clone()).collect()
         };
-        // They carry all, so that no other file of theirs is to grow but for that.
-        let all = files(&|one| is_own(one) || is_larger(one));
+        // They carry all, so that no other file of theirs is to grow but for that. What is only slow stands at no limit.
+        let all = files(&|one| is_own(one) || is_larger(one) && !is_slow(one));
         let answers = added(&all, &places, case);
         let is_all = answers.is_some();
         if is_far && !is_all {
