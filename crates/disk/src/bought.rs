@@ -3,7 +3,7 @@
 
 use plimsoll_catalog::Catalog;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_hardware::{BoughtDisk, BoughtVolume, Layout, Role, Spec};
+use plimsoll_hardware::{BoughtDisk, BoughtVolume, LARGEST_IO_BYTES, Layout, Role, Spec};
 use plimsoll_measurement::cell::size_of_block;
 use plimsoll_measurement::{Ceiling, LimitScope, Stripe, units};
 
@@ -132,6 +132,14 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
         advice.push(format!("the allocation unit is {}: 64 KiB is that of databases; each I/O that is larger than it is cut and counts as several, and small I/Os at one \
              place of a file share a disk",
             size_of_block(unit_bytes)
+        ));
+    }
+    if let Some(io_bytes) = disk.io_unit_bytes.filter(|bytes| *bytes > LARGEST_IO_BYTES) {
+        advice.push(format!(
+            "a random I/O of this disk takes as much of its bandwidth as one of {}: of small ones it has about {} a second for ever, and limits and model \
+             here, which count bytes, are too high for them",
+            size_of_block(io_bytes),
+            units::format_significant(disk.bandwidth_bytes_per_second() * count as f64 / io_bytes as f64)
         ));
     }
     if purchase.redundancy.as_deref() == Some("grs") {

@@ -22,6 +22,15 @@ pub(super) struct Job {
     pub seconds: f64,
     /// How long it ran before that.
     pub ramp_seconds: f64,
+    /// How long it waited at first.
+    pub delay_seconds: f64,
+}
+
+impl Job {
+    /// When it ended, in seconds after those that began with it.
+    fn end_seconds(&self) -> f64 {
+        self.delay_seconds + self.ramp_seconds + self.seconds
+    }
 }
 
 /// Jobs that overlap by less than this had the disk for themselves.
@@ -38,7 +47,7 @@ pub(super) fn beside(jobs: &[Job], elapsed_seconds: Option<f64>) -> Vec<Beside> 
     let told = by_their_waits(jobs, false);
     let starts = (0..jobs.len()).filter(|at| told[*at] == Beside::No);
     let ends = starts.clone().skip(1).chain([jobs.len()]);
-    let longest = |all: &[Job]| all.iter().map(|job| job.seconds + job.ramp_seconds).fold(0.0, f64::max);
+    let longest = |all: &[Job]| all.iter().map(Job::end_seconds).fold(0.0, f64::max);
     let needed: f64 = starts.zip(ends).map(|(from, to)| longest(&jobs[from..to])).sum();
     let is_shorter = elapsed_seconds.is_some_and(|elapsed| needed > elapsed + ROUNDING_SECONDS);
     if is_shorter { by_their_waits(jobs, true) } else { told }
@@ -66,6 +75,9 @@ fn by_their_waits(jobs: &[Job], is_at_once: bool) -> Vec<Beside> {
         // Whoever waits for one of several has the others beside it.
         let is_last = |name: &String| matches!(company.as_slice(), [only] if only.name == *name);
         let has_waited = job.waits || job.waits_for.as_ref().is_some_and(is_last);
+        // Those that began late have nobody beside them where all others were over by then.
+        let is_late = job.delay_seconds > 0.0 && company.iter().all(|one| one.end_seconds() <= job.delay_seconds);
+        let has_waited = has_waited || is_late;
         let beside = match company.last().filter(|_| !has_waited) {
             Some(last) if last.group == job.group || job.has_new_group => Beside::Told,
             Some(_) if is_at_once => Beside::Reckoned,
@@ -98,6 +110,13 @@ mod tests {
         let wall = Job { waits: true, ..job("b", 1) };
         let late = Job { group: 1, ..third };
         assert_eq!(beside(&[job("a", 0), wall, late], None), [Beside::No, Beside::No, Beside::Told]);
+    }
+
+    #[test]
+    fn who_begins_when_the_others_are_over_has_the_disk_for_itself() {
+        let late = |name: &str, delay_seconds| Job { delay_seconds, ..job(name, 0) };
+        let all = [job("a", 0), late("b", 10.0), late("c", 15.0), late("d", 25.0)];
+        assert_eq!(beside(&all, Some(35.0)), [Beside::No, Beside::No, Beside::Told, Beside::No]);
     }
 
     #[test]

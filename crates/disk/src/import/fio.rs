@@ -39,6 +39,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             has_new_group: is_set("new_group"),
             began_ms: job.get("job_start").and_then(Value::as_f64).filter(|ms| is_amount(*ms)),
             seconds: run.seconds,
+            delay_seconds: option(job, global, "startdelay").and_then(seconds).map_or(0.0, |delay| delay.as_secs_f64()),
             ramp_seconds: option(job, global, "ramp_time").and_then(seconds).map_or(0.0, |ramp| ramp.as_secs_f64()),
             name,
         };
@@ -120,6 +121,9 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     if is_other {
         return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
     }
+    if option("ioengine") == Some("null") {
+        return Err("with ioengine=null it reached no disk".to_owned());
+    }
     let threads = count("numjobs")?;
     let seconds = sides.iter().map(|side| side.seconds).fold(0.0, f64::max);
     // All copies together ran for so long, where fio reports them as one.
@@ -164,8 +168,10 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         sync: sync.filter(|_| writes_per_sync.is_none()),
         writes_per_sync,
         rate_per_s: rate_per_s.map(|rate| rate * f64::from(threads)),
-        has_pauses: option("thinktime")
-            .is_some_and(|text| text.trim_start().starts_with(|first| matches!(first, '1'..='9'))),
+        held_back_by: HOLD_BACK.into_iter().find(|name| {
+            option(name).is_some_and(|text| text.trim_start().starts_with(|first| matches!(first, '1'..='9')))
+        }),
+        unsaid: unsaid(pattern, option),
         beside: Beside::No,
         // Absent unless fio went on behind an error (`continue_on_error`).
         errors: job.get("total_err").and_then(Value::as_u64).unwrap_or(0),
@@ -173,6 +179,36 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         bytes_per_second,
         latency,
     })
+}
+
+/// Options with which a job makes fewer operations than it could (fio's documentation, "I/O rate" and "I/O latency").
+const HOLD_BACK: [&str; 3] = ["thinktime", "latency_target", "flow"];
+
+/// Options with which a job works otherwise than its `rw` says.
+const OTHER_WORK: [&str; 5] =
+    ["percentage_random", "random_distribution", "sync_file_range", "zonemode", "rw_sequencer"];
+
+/// What a job does beside what its cell says. `pattern` may have more than a word: `read:1m` leaves out as much each time.
+fn unsaid<'o>(pattern: &str, option: impl Fn(&str) -> Option<&'o str>) -> Vec<String> {
+    let is_usual = |name: &str, value: &str| {
+        let usual = match name {
+            "percentage_random" => ["100", "100"],
+            "random_distribution" => ["random", "random"],
+            _ => ["0", "none"],
+        };
+        usual.contains(&value)
+    };
+    let others = OTHER_WORK.into_iter().filter_map(|name| {
+        let value = option(name).filter(|value| !is_usual(name, value))?;
+        Some(format!("{name}={value}"))
+    });
+    pattern
+        .contains(':')
+        .then(|| format!("rw={pattern}"))
+        .into_iter()
+        .chain(others)
+        .map(|text| mask_name(&text))
+        .collect()
 }
 
 /// Engines of fio that have one operation under way, whatever `iodepth` says (fio's documentation, "I/O engine"). The first one is used on Linux

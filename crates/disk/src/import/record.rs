@@ -140,7 +140,8 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
 /// What was done, without what came of it.
 fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
     let cell = |run: &Imported| {
-        let asked = (run.rate_per_s.map(f64::to_bits), run.has_pauses, run.is_beside());
+        let asked = (run.rate_per_s.map(f64::to_bits), run.held_back_by, run.is_beside());
+        let asked = (asked, run.unsaid.clone());
         (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync, asked)
     };
     file.iter().map(cell).collect()
@@ -161,7 +162,7 @@ fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
 
 /// Operations a second beyond which it would not go: those that were asked for, or what its pauses left.
 fn asked(run: &Imported) -> Option<f64> {
-    run.rate_per_s.or(run.has_pauses.then_some(run.iops))
+    run.rate_per_s.or(run.held_back_by.map(|_| run.iops))
 }
 
 /// What failed in any repetition: a rate is no less for it.
@@ -204,10 +205,15 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     all.extend(asked.map(|(label, rate)| {
         format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make")
     }));
-    let paused = runs.iter().filter(|run| run.has_pauses);
+    let held_back = runs.iter().filter_map(|run| Some((&run.label, run.held_back_by?)));
     all.extend(
-        paused.map(|run| format!("'{}' paused between operations (thinktime), and could have made more", run.label)),
+        held_back.map(|(label, by)| format!("'{label}' was held back by its option {by}, and could have made more")),
     );
+    let unsaid = runs.iter().filter(|run| !run.unsaid.is_empty());
+    all.extend(unsaid.map(|run| {
+        let options = run.unsaid.join(", ");
+        format!("'{}' did other work than its cell says: {options}", run.label)
+    }));
     if runs.iter().any(|run| run.is_direct == Some(false)) {
         all.push("operations went through the system's cache".to_owned());
     }

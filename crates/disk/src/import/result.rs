@@ -69,8 +69,10 @@ pub struct Imported {
     pub writes_per_sync: Option<u64>,
     /// Operations a second that were asked for, of all threads; absent where it went as fast as it could.
     pub rate_per_s: Option<f64>,
-    /// Whether it waited between operations, so that it made fewer than it could.
-    pub has_pauses: bool,
+    /// The option by which it made fewer operations than it could: `thinktime`.
+    pub held_back_by: Option<&'static str>,
+    /// Options that make other work than its cell says, with their values.
+    pub unsaid: Vec<String>,
     /// Whether it ran at the same time as the one before it.
     pub beside: Beside,
     /// Operations that failed, which its rate counts.

@@ -363,9 +363,16 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
     let walls = JOBS.replace("\"job options\": {}", "\"job options\": {\"stonewall\": \"1\"}");
     assert_eq!(seen(&walls)[1], free);
     let paused = JOBS.replace("\"job options\": {}", "\"job options\": {\"thinktime\": \"5000\"}");
-    let has_pauses = |text: &str| read(text).unwrap().1.iter().map(|run| run.has_pauses).collect::<Vec<_>>();
-    assert_eq!(has_pauses(&paused), [false, true, false]);
-    assert_eq!(has_pauses(&paused.replace("5000", "0")), [false; 3]);
+    let held_back = |text: &str| read(text).unwrap().1.iter().map(|run| run.held_back_by).collect::<Vec<_>>();
+    assert_eq!(held_back(&paused), [None, Some("thinktime"), None]);
+    assert_eq!(held_back(&paused.replace("5000", "0")), [None; 3]);
+    assert_eq!(held_back(&paused.replace("thinktime", "latency_target"))[1], Some("latency_target"));
+    // Other work than that of the cell is told with its value.
+    let odd = JOBS.replace("\"job options\": {}", "\"job options\": {\"percentage_random\": \"10\"}");
+    let unsaid = |text: &str| read(text).unwrap().1.iter().map(|run| run.unsaid.join(" ")).collect::<Vec<_>>();
+    assert_eq!(unsaid(&odd), ["", "percentage_random=10", ""]);
+    assert_eq!(unsaid(&odd.replace("10\"}", "100\"}")), [""; 3]);
+    assert!(refused(&odd.replace("percentage_random\": \"10", "ioengine\": \"null")).contains("reached no disk"));
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));

@@ -164,7 +164,9 @@ pub fn bounds(record: &RunRecord) -> Option<String> {
 pub fn knee(record: &RunRecord) -> Option<String> {
     let is_headline = record.result.as_ref().is_some_and(|figure| figure.metric == KNEE_RATE);
     let figure = record.results.iter().find(|figure| figure.metric == KNEE_RATE).filter(|_| !is_headline)?;
-    let finer = if record.basis == Basis::Measured { "; --sweep finds it more finely" } else { "" };
+    // A sweep makes random reads.
+    let is_of_reads = figure.note.as_ref().is_some_and(|note| note.to_lowercase().starts_with("random read"));
+    let finer = if record.basis == Basis::Measured && is_of_reads { "; --sweep finds it more finely" } else { "" };
     Some(format!("{}{finer}.", capital(&plain(figure.note.as_ref()?))))
 }
 

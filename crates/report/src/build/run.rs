@@ -73,6 +73,10 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
             part.say(Tone::Headline, sentence);
             part.say(Tone::Plain, cells::bounds(record));
             part.say(Tone::Plain, cells::knee(record));
+            // Where the knee of a sweep is belongs to its rate.
+            let place = figure.note.as_deref().filter(|_| record.subject == Subject::Volume);
+            let sentence = |note: &str| format!("It is {}.", note.trim_end_matches('.'));
+            part.say(Tone::Plain, place.map(sentence));
             if record.subject == Subject::Volume {
                 for sentence in steadiness::bursts(record, steady) {
                     part.say(Tone::Plain, sentence);
@@ -85,7 +89,8 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
             for limit in bought::limits(record) {
                 part.say(Tone::Evidence, limit);
             }
-            part.say(Tone::Plain, figure.note.clone().map(|note| format!("{}.", note.trim_end_matches('.'))));
+            let note = figure.note.as_deref().filter(|_| record.subject != Subject::Volume);
+            part.say(Tone::Plain, note.map(|note| format!("{}.", note.trim_end_matches('.'))));
         }
         None => part.say(Tone::Headline, words::no_result(record)),
     }

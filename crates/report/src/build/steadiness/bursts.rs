@@ -40,8 +40,8 @@ impl Fall {
         falls.iter().all(|part| *part < 1.0).then(|| Self { at, first: mean(before), base: mean(behind) })
     }
 
-    /// Whether a burst ended there: the rate fell far, or from clearly above what was bought to just that.
-    fn ends_burst(&self, limits: &Limits<'_>, point: Option<&Point>) -> bool {
+    /// What the rate behind it is: `None` where it may be chance.
+    fn behind(&self, record: &RunRecord, limits: &Limits<'_>, point: Option<&Point>) -> Option<&'static str> {
         let is_bought = point
             .and_then(|point| {
                 let cell = point.cell.as_ref()?;
@@ -49,7 +49,16 @@ impl Fall {
                 limits.percent_of(cell, self.base, bytes.map(|(bytes, iops)| self.base * bytes / iops))
             })
             .is_some_and(|percent| BOUGHT_PERCENT.contains(&percent));
-        self.base < BASE_OF_BURST * self.first || is_bought && self.first > BURST_PERCENT / 100.0 * self.base
+        let is_far = self.base < BASE_OF_BURST * self.first;
+        let is_clear = is_bought && self.first > BURST_PERCENT / 100.0 * self.base;
+        match (is_far || is_clear, is_bought || record.clock == "virtual") {
+            (false, _) => None,
+            (true, true) => Some("this is how a burst ends, and the second is the base rate"),
+            // Nobody else works with a modelled disk.
+            (true, false) => {
+                Some("a burst that ends looks so, and so does other work that began on the disk: a second run tells")
+            }
+        }
     }
 }
 
@@ -73,10 +82,11 @@ fn alone<'a>(record: &'a RunRecord, one: &Steadiness) -> Option<&'a Point> {
 pub(super) fn sentences(record: &RunRecord, all: &[Steadiness], most: usize) -> Vec<String> {
     let limits = Limits::of(record);
     let fell = |one: &Steadiness| {
-        let fall = Fall::of(one).filter(|fall| fall.ends_burst(&limits, alone(record, one)))?;
+        let fall = Fall::of(one)?;
+        let behind = fall.behind(record, &limits, alone(record, one))?;
         let ((start, end), rate) = (one.span(), |rate: f64| quantity(rate, "IOPS"));
         Some(format!(
-            "{} made {} for {}, then {} for the other {}: this is how a burst ends, and the second is the base rate.",
+            "{} made {} for {}, then {} for the other {}: {behind}.",
             subject(&one.series),
             rate(fall.first),
             seconds(fall.at - start),

@@ -239,6 +239,25 @@ fn a_burst_that_ends_at_what_was_bought_is_named_however_small_it_is() {
     assert_eq!(said_of(vec![levels(&[(3000.0, 60), (300.0, 60)])], &[]).len(), 1, "and so is one that ends far below");
 }
 
+/// Somebody else may have begun to work with a disk in real time.
+#[test]
+fn a_fall_of_a_real_disk_may_be_other_work_unless_it_ends_at_what_was_bought() {
+    let on = |clock: &str, bought: Option<f64>| {
+        let ceiling = |value| Ceiling { resource: "data_iops".into(), value, ..Ceiling::default() };
+        let fallen = vec![levels(&[(28_585.0, 60), (3_999.0, 60)])];
+        let record = RunRecord {
+            clock: clock.to_owned(),
+            ceilings: bought.map(ceiling).into_iter().collect(),
+            ..record(fallen)
+        };
+        bursts(&record, &steadiness(&record)).remove(0)
+    };
+    assert!(on("real", None).ends_with("so does other work that began on the disk: a second run tells."));
+    for sure in [on("virtual", None), on("real", Some(4_000.0))] {
+        assert!(sure.ends_with("this is how a burst ends, and the second is the base rate."), "{sure}");
+    }
+}
+
 #[test]
 fn of_several_falls_the_greatest_ends_the_burst() {
     let said = said_of(vec![levels(&[(10_600.0, 60), (9_900.0, 30), (1_200.0, 60)])], &[]);
