@@ -172,7 +172,7 @@ fn what_has_no_room_as_larger_files_may_have_it_once_rows_are_spread() {
     else {
         panic!("{full:?}")
     };
-    assert_eq!(brings.most_percent.round(), 68.0);
+    assert!((brings.most_percent - 68.35).abs() < 0.01, "{full:?}");
 }
 
 /// One that stands at no limit and is slow comes beside one that stands at one: a live instance has times.
@@ -182,7 +182,7 @@ fn a_slow_neighbour_forbids_no_rebuild() {
     let other = DatabaseFile { database: "o".to_owned(), ..data("o", 6190.0, 1.0) };
     let wishes = Wishes { vcores: Some(8), ..Wishes::default() };
     for ms in [99.0, 140.0] {
-        let found = advice(&[timed("a", 4900.0, 40.0), timed("b", 500.0, ms), other.clone()], wishes.clone(), None);
+        let found = advice(&[timed("a", 4900.0, 40.0), timed("b", 500.0, ms), other.clone()], wishes, None);
         let is_rebuild = |one: &Advice| matches!(one.finding, Finding::Add { added: 0, fits: true, .. });
         assert!(found.iter().any(is_rebuild) && grown(&found).is_empty(), "{ms}: {found:?}");
     }

@@ -46,17 +46,7 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
         Finding::LogFirst => log_first(one, files),
         Finding::Grow { .. } => grow(one, all, files, limits),
         Finding::Add { used_percent, of, shrunk, larger, brings, fits, .. } => {
-            let first = shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb)));
-            let first = first.collect::<Vec<_>>();
-            // What has no room has no first step either.
-            let first = match first.len() {
-                _ if !fits => String::new(),
-                0 => String::new(),
-                1 => format!(" First shrink {} (DBCC SHRINKFILE), which keeps its limits.", first[0]),
-                _ => {
-                    format!(" First shrink {} (DBCC SHRINKFILE), which keep their limits.", listed(&first, MOST_NAMED))
-                }
-            };
+            let first = shrunk_first(shrunk, *fits, files);
             let larger_words = larger.as_ref().map(|larger| larger_files(larger, files)).unwrap_or_default();
             let gains = brings.iter().chain(larger.iter().flat_map(|larger| &larger.brings));
             let most_percent = gains.map(|brings| brings.most_percent).reduce(f64::max);
@@ -120,6 +110,20 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             format!("{}. {held}", slow(&named(), one.files.len(), *ms))
         }
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gigabytes(*size_gb)),
+    }
+}
+
+/// Which files give space back before others are added.
+fn shrunk_first(shrunk: &[(usize, f64)], fits: bool, files: &[DatabaseFile]) -> String {
+    let names: Vec<String> =
+        shrunk.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb))).collect();
+    let it = if names.len() == 1 { "it keeps its limits" } else { "they keep their limits" };
+    let names = listed(&names, MOST_NAMED);
+    match (shrunk, fits) {
+        ([], _) => String::new(),
+        (_, true) => format!(" First shrink {names} (DBCC SHRINKFILE): {it}."),
+        // The sum of all that is wanted has it.
+        (_, false) => format!(" That is with what can be given back first: {names} (DBCC SHRINKFILE)."),
     }
 }
 

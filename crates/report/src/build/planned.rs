@@ -46,9 +46,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     answer.say(Tone::Plain, doubts::not_storage(plan));
     answer.say(Tone::Plain, doubts::governor(plan));
     // The headline says the first.
-    for sentence in over_limits(limits, files).into_iter().skip(1) {
-        answer.say(Tone::Plain, sentence);
-    }
+    over_limits(limits, files).into_iter().skip(1).for_each(|sentence| answer.say(Tone::Plain, sentence));
     let grown: Vec<&Advice> = advised.iter().filter(|one| is_grown(one) && !one.is_alternative).collect();
     let (grown, rows_grown) = (grown.len(), enlarged::rows(plan));
     let (first, rest) = split(advised);

@@ -7,7 +7,7 @@ use plimsoll_report::model::format;
 use super::limits;
 use super::metrics::BY_SAMPLES;
 use super::names::{SHORT_TEXT, Texts, name, percent};
-use super::sums::Sums;
+use super::sums::{Sum, Sums};
 use crate::commands::condition::Condition;
 use crate::failure::Failure;
 
@@ -97,7 +97,7 @@ impl Figure {
     /// Its value in a slot, and a sentence.
     fn of(self, sums: &Sums, texts: &Texts) -> Option<(f64, String)> {
         let listed = || sums.by_query.iter().filter(|((_, is_nested), _)| !is_nested);
-        let most = |of: &dyn Fn(&super::sums::Sum) -> Option<f64>| {
+        let most = |of: &dyn Fn(&Sum) -> Option<f64>| {
             let all = listed().filter_map(|((item, _), sum)| Some((of(sum)?, *item)));
             all.max_by(|one, other| one.0.total_cmp(&other.0))
         };
@@ -106,10 +106,9 @@ impl Figure {
                 // As the summary ranks them: where statements count little of the time themselves, by what sessions were seen at work on.
                 let is_seen = sums.best_metric() == BY_SAMPLES;
                 let seen_us = limits::seen_us(sums) as f64;
-                let (value, item) = most(&|sum| match is_seen {
-                    true => sum.values.get(Measure::SampledUs).map(|us| 100.0 * us as f64 / seen_us),
-                    false => sums.share_percent(sum.elapsed_us()),
-                })?;
+                let seen = |sum: &Sum| sum.values.get(Measure::SampledUs).map(|us| 100.0 * us as f64 / seen_us);
+                let counted = |sum: &Sum| sums.share_percent(sum.elapsed_us());
+                let (value, item) = most(if is_seen { &seen } else { &counted })?;
                 let of = match (is_seen, sums.explained) {
                     (true, _) => "the time of sessions",
                     (false, Some(_)) => "the database time",
@@ -143,7 +142,6 @@ mod tests {
     use plimsoll_measurement::counters::{Item, Values};
     use plimsoll_profile::Status;
 
-    use super::super::sums::Sum;
     use super::*;
 
     fn slot() -> (Sums, Texts) {

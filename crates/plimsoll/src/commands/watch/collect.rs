@@ -309,7 +309,9 @@ impl Collector<'_> {
         } else {
             printer.result(&show::line(slot, &sums, &self.texts, printer.style.width));
         }
-        alerts.iter().for_each(|alert| printer.warning(alert));
+        for alert in &alerts {
+            printer.warning(alert);
+        }
     }
 
     /// Reads the texts that are about to be shown and not known. A slot without them is still one.
