@@ -239,6 +239,38 @@ mod tests {
     use super::*;
     use plimsoll_measurement::Point;
 
+    /// A copy that may not be dropped any more is left, as one is in which something of others is.
+    #[test]
+    fn what_may_not_be_given_back_is_left_behind_with_its_command() {
+        let definition = crate::definition::find_builtin("copy").unwrap();
+        let plan = Plan {
+            parameters: definition.parameters(true),
+            definition: &definition,
+            repetitions: 1,
+            settle: std::time::Duration::ZERO,
+            cold: plimsoll_engine::Cold::default(),
+            levels: None,
+            keep_data: false,
+            without_samples: false,
+            campaign: None,
+            label: None,
+            target: "postgres://h/d".to_owned(),
+            reference: None,
+            anchor: None,
+            catalog_edition: None,
+            ceilings: Vec::new(),
+            build: "test".to_owned(),
+            host: plimsoll_measurement::Host::default(),
+        };
+        let record = RunRecord { run_id: "abc".to_owned(), target: plan.target.clone(), ..RunRecord::default() };
+        let of = |kind| stayed(&Error::new(kind, "must be owner of it"), &record, &plan, true);
+        for kind in [ErrorKind::Permission, ErrorKind::Safety] {
+            let left = of(kind).unwrap();
+            assert!(left.message.contains("must be owner of it") && left.hint.unwrap().contains("plimsoll clean"));
+        }
+        assert!(of(ErrorKind::Statement).is_none());
+    }
+
     #[test]
     fn an_interrupt_claims_to_keep_only_what_there_is() {
         let interrupt = Interrupt::default();
