@@ -188,6 +188,34 @@ fn a_slow_neighbour_forbids_no_rebuild() {
     }
 }
 
+/// Into one that is full and at no limit no rows go: it does not grow with the others.
+#[test]
+fn a_full_file_at_no_limit_does_not_grow() {
+    let file =
+        |name: &str, size_gb, used_gb, iops| DatabaseFile { used_gb: Some(used_gb), ..data(name, size_gb, iops) };
+    let other = DatabaseFile { database: "o".to_owned(), ..data("o", 400.0, 1.0) };
+    let files = [file("a", 1020.0, 900.0, 4900.0), file("b", 600.0, 595.0, 100.0), other];
+    let found = grown(&advice(&files, Wishes { vcores: Some(4), ..Wishes::default() }, None));
+    assert_eq!(found, [(vec![0], 1026, Some(53), true)]);
+}
+
+/// Of what is part empty so much is given back as is missing, where that leaves room for more files and not for larger ones.
+#[test]
+fn files_give_back_what_further_ones_take() {
+    let file = |name: &str, iops| DatabaseFile { used_gb: Some(300.0), ..data(name, 1000.0, iops) };
+    let other = DatabaseFile { database: "o".to_owned(), ..data("o", 6186.0, 1.0) };
+    let files = [file("a", 4800.0), file("b", 3000.0), other];
+    let found = advice(&files, Wishes { vcores: Some(8), ..Wishes::default() }, None);
+    let add = found.iter().find_map(|one| match &one.finding {
+        Finding::Add { added, size_gb, shrunk, fits: true, .. } => Some((*added as f64 * size_gb, shrunk.clone())),
+        _ => None,
+    });
+    let (added_gb, shrunk) = add.unwrap_or_else(|| panic!("{found:?}"));
+    let back_gb: f64 = shrunk.iter().map(|(_, size_gb)| 1000.0 - size_gb).sum();
+    // 6 GB are free.
+    assert!(added_gb <= back_gb + 6.0 && back_gb <= added_gb + 20.0, "{added_gb} {back_gb}");
+}
+
 /// A small instance pays for a tenth of its space, and none for more than 256 GB, where a rebuild of the indexes would do.
 #[test]
 fn a_rebuild_goes_before_what_takes_much_of_the_space() {

@@ -1,10 +1,10 @@
 //! Data files over which the rows of a filegroup are spread: those with the same limits grow together, and none does more than the next of
 //! them lets it.
 
-use super::case::Case;
+use super::case::{Case, is_full};
 use super::held::{LEAST_GAIN_PERCENT, most_times};
 use super::sizes::databases;
-use crate::advice::{ABOVE_PERCENT, Advice, Finding};
+use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding};
 use crate::file::DatabaseFile;
 use crate::gain::{Bound, brings, fastest_ms, mean_ms, nearest};
 use crate::judgement;
@@ -23,9 +23,11 @@ pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
         for step in places.iter().filter_map(|at| case.limits.files[*at].step.as_ref()) {
             if !steps.contains(&step) {
                 steps.push(step);
-                // One that does far more than its limits has others, and grows by none of these.
+                // One that does far more than its limits has others, and grows by none of these. Into one that is full no rows go.
                 let has_it = |at: &&usize| {
-                    case.limits.files[**at].step.as_ref() == Some(step) && case.percent(**at) < ABOVE_PERCENT
+                    let percent = case.percent(**at);
+                    let takes_rows = !is_full(&case.files[**at]) || percent >= AT_LIMIT_PERCENT;
+                    case.limits.files[**at].step.as_ref() == Some(step) && percent < ABOVE_PERCENT && takes_rows
                 };
                 merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>(), case.files);
             }

@@ -25,6 +25,14 @@ pub fn slower_ms(file: &DatabaseFile) -> Option<f64> {
     file.read_ms.into_iter().chain(file.write_ms).reduce(f64::max).filter(|ms| *ms > 0.0)
 }
 
+/// From this part on a file is full: rows come into none that is so, as far as that is known.
+const FULL_PART: f64 = 0.95;
+
+/// Whether a file takes no more rows.
+pub fn is_full(file: &DatabaseFile) -> bool {
+    file.used_gb.is_some_and(|used| used >= FULL_PART * file.size_gb)
+}
+
 /// What the rules look at.
 #[derive(Clone)]
 pub struct Case<'a> {

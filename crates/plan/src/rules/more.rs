@@ -1,7 +1,7 @@
 //! Further data files where no size of one has enough: how many, of which size, and what they bring.
 
 use super::alike;
-use super::case::{Case, used};
+use super::case::{Case, is_full, used};
 use super::held::most_times;
 use super::sizes::{databases, whole_gb};
 use crate::advice::{self, ABOVE_PERCENT, Advice, Finding, Larger};
@@ -205,16 +205,9 @@ pub fn or_rebuild(grown: &mut [Advice], case: &Case<'_>) {
     }
 }
 
-/// From this part on a file is full: rows come into none that is so, as far as that is known.
-const FULL_PART: f64 = 0.95;
-
-/// Whether a file takes no more rows.
-fn is_full(file: &DatabaseFile) -> bool {
-    file.used_gb.is_some_and(|used| used >= FULL_PART * file.size_gb)
-}
-
-/// In so many steps files give back what they can.
+/// In so many steps files give back what they can, and in so many each of these is looked at again.
 pub const STEPS_BACK: u32 = 16;
+const FINE_STEPS: u32 = 8;
 
 /// Sizes with which files hold what they have, with room to grow, and keep their limits: from nearly those that they have to the least. Nothing where it
 /// is not known what is used, or where none is smaller.
@@ -222,21 +215,20 @@ fn smaller<'c>(
     places: &'c [usize],
     kept: &'c [(f64, Step)],
     case: &'c Case<'_>,
-) -> impl Iterator<Item = Vec<(f64, Step)>> + 'c {
+) -> impl Fn(u32) -> Option<Vec<(f64, Step)>> + 'c {
     let least_gb = |(at, (size_gb, step)): (&usize, &(f64, Step))| {
         let content_gb = whole_gb(case.files[*at].used_gb? * (1.0 + ROOM_PART));
         Some(content_gb.max(case.storage.begins_gb(step)).max(1.0).min(*size_gb))
     };
     let least = places.iter().zip(kept).map(least_gb).collect::<Option<Vec<f64>>>().unwrap_or_default();
-    let sizes = move |part: u32| {
-        let size_gb = |now_gb: f64, least_gb: f64| {
-            whole_gb(now_gb - (now_gb - least_gb) * f64::from(part) / f64::from(STEPS_BACK)).max(least_gb).min(now_gb)
-        };
+    move |part: u32| {
+        let part = f64::from(part) / f64::from(STEPS_BACK * FINE_STEPS);
+        let size_gb =
+            |now_gb: f64, least_gb: f64| whole_gb(now_gb - (now_gb - least_gb) * part).clamp(least_gb, now_gb);
         let all = kept.iter().zip(&least).map(|((now_gb, step), least)| (size_gb(*now_gb, *least), step.clone()));
-        all.collect::<Vec<_>>()
-    };
-    let is_any = move |all: &Vec<(f64, Step)>| all.iter().zip(kept).any(|(less, now)| less.0 < now.0);
-    (case.gives_back..=STEPS_BACK).map(sizes).filter(is_any)
+        let all: Vec<(f64, Step)> = all.collect();
+        all.iter().zip(kept).any(|(less, now)| less.0 < now.0).then_some(all)
+    }
 }
 
 /// Whether larger files take far more space than further ones, or than those that are there once they are alike, for which rows are moved; or
@@ -264,7 +256,11 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
     };
     let other_gb: f64 = answers.iter().map(gb).sum();
     if files.iter().any(|at| without_room.contains(at)) {
-        return larger_gb > other_gb;
+        let back = |one: &Advice| match &one.finding {
+            Finding::Add { shrunk, .. } => shrunk.iter().map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum(),
+            _ => 0.0,
+        };
+        return larger_gb > other_gb - answers.iter().map(back).sum::<f64>();
     }
     let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
     let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
@@ -306,13 +302,23 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     // Where there is no room for that, files that are part empty give some back first and keep their limits, as little as has room: smaller ones then carry
     // as much.
     let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
-    let has_no_room = plain.grown.is_empty() && plain.added > 0 && plain.taken_gb(&now) > free_gb;
-    let mut sizes = smaller(&places, &now, case).filter(|_| has_no_room);
-    let with_less = sizes.find_map(|sizes| {
-        let has_room = |less: &More| less.added > 0 && less.grown.is_empty() && less.taken_gb(&now) <= free_gb;
-        let less = with(&sizes).filter(has_room)?;
+    let has_no_room = plain.changes() > 0 && plain.taken_gb(&now) > free_gb;
+    let smaller = smaller(&places, &now, case);
+    let less = |part: u32| {
+        let sizes = smaller(part)?;
+        let has_room = |less: &More| less.added > 0 && less.taken_gb(&now) <= free_gb;
+        // What gives back does not grow.
+        let less = beside_grown(rates, content_gb, (&sizes, &[]), (case.storage, &rules)).filter(has_room)?;
+        Some((less, sizes))
+    };
+    let coarse = (case.gives_back..=STEPS_BACK).filter(|_| has_no_room).find(|step| less(step * FINE_STEPS).is_some());
+    let fine = coarse.and_then(|step| {
+        let from = if step == case.gives_back && step > 1 { step * FINE_STEPS } else { (step - 1) * FINE_STEPS + 1 };
+        (from..=step * FINE_STEPS).find_map(less)
+    });
+    let with_less = fine.map(|(less, sizes)| {
         let sizes = places.iter().zip(&sizes).map(|(at, (size_gb, _))| (*at, *size_gb));
-        Some((less, sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect()))
+        (less, sizes.filter(|(at, size_gb)| *size_gb < case.files[*at].size_gb).collect())
     });
     let (more, shrunk) = with_less.unwrap_or((plain, Vec::new()));
     let of = |limit: fn(&Step) -> Option<f64>| together(&more.files, limit, rules.imbalance);

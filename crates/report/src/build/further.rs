@@ -103,8 +103,8 @@ pub(super) fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
     let brings = larger.brings.as_ref().map(gains).unwrap_or_default();
     if let Some(lack) = larger.lack {
         let what = match lack {
-            Lack::Space => "which is more than is free",
-            Lack::Blobs => "and there is no room for their blobs",
+            Lack::Space => "for which there is no room beside all else",
+            Lack::Blobs => "for whose blobs there is no room beside all else",
         };
         return format!(
             " Larger files would move no rows, and take {more} more than there are now, {what}: {names}{brings}."
