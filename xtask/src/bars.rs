@@ -4,6 +4,7 @@
 mod answers;
 mod bounds;
 mod planning;
+mod watching;
 
 use std::fmt::Write as _;
 
@@ -272,7 +273,7 @@ const BARS: &[Bar] = &[
 
 /// The bars of all files.
 fn all() -> impl Iterator<Item = &'static Bar> {
-    BARS.iter().chain(answers::BARS).chain(bounds::BARS).chain(planning::BARS)
+    BARS.iter().chain(answers::BARS).chain(bounds::BARS).chain(planning::BARS).chain(watching::BARS)
 }
 
 /// Prints the bars of a subject or of a name, or all of them. Bars that are missed are told, and are no failure of the command.
