@@ -76,7 +76,8 @@ fn by_their_waits(jobs: &[Job], is_at_once: bool) -> Vec<Beside> {
         let is_last = |name: &String| matches!(company.as_slice(), [only] if only.name == *name);
         let has_waited = job.waits || job.waits_for.as_ref().is_some_and(is_last);
         // Those that began late have nobody beside them where all others were over by then.
-        let is_late = job.delay_seconds > 0.0 && company.iter().all(|one| one.end_seconds() <= job.delay_seconds);
+        let is_late = job.delay_seconds > 0.0
+            && company.iter().all(|one| one.end_seconds() - job.delay_seconds < LEAST_OVERLAP_MS / 1e3);
         let has_waited = has_waited || is_late;
         let beside = match company.last().filter(|_| !has_waited) {
             Some(last) if last.group == job.group || job.has_new_group => Beside::Told,
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn who_begins_when_the_others_are_over_has_the_disk_for_itself() {
         let late = |name: &str, delay_seconds| Job { delay_seconds, ..job(name, 0) };
-        let all = [job("a", 0), late("b", 10.0), late("c", 15.0), late("d", 25.0)];
+        let all = [job("a", 0), late("b", 9.95), late("c", 15.0), late("d", 25.0)];
         assert_eq!(beside(&all, Some(35.0)), [Beside::No, Beside::No, Beside::Told, Beside::No]);
     }
 
