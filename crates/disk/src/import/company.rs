@@ -47,7 +47,7 @@ pub(super) fn beside(jobs: &[Job], elapsed_seconds: Option<f64>) -> Vec<Beside> 
     let told = by_their_waits(jobs, false);
     let starts = (0..jobs.len()).filter(|at| told[*at] == Beside::No);
     let ends = starts.clone().skip(1).chain([jobs.len()]);
-    let longest = |all: &[Job]| all.iter().map(Job::end_seconds).fold(0.0, f64::max);
+    let longest = |all: &[Job]| all.iter().map(|job| job.ramp_seconds + job.seconds).fold(0.0, f64::max);
     let needed: f64 = starts.zip(ends).map(|(from, to)| longest(&jobs[from..to])).sum();
     let is_shorter = elapsed_seconds.is_some_and(|elapsed| needed > elapsed + ROUNDING_SECONDS);
     if is_shorter { by_their_waits(jobs, true) } else { told }
@@ -118,6 +118,9 @@ mod tests {
         let late = |name: &str, delay_seconds| Job { delay_seconds, ..job(name, 0) };
         let all = [job("a", 0), late("b", 9.95), late("c", 15.0), late("d", 25.0)];
         assert_eq!(beside(&all, Some(35.0)), [Beside::No, Beside::No, Beside::Told, Beside::No]);
+        // Its delay is not added to what the jobs before it took.
+        let walled = [job("a", 0), late("b", 10.0), job("c", 1)];
+        assert_eq!(beside(&walled, Some(30.0)), [Beside::No; 3]);
     }
 
     #[test]
