@@ -111,6 +111,11 @@ impl Error {
         Self { kind, message: shown(&message.into()), hint: None, retry_after: None, code: None }
     }
 
+    /// What keeps us off something of others.
+    pub fn safety(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Safety, message)
+    }
+
     /// The same error, which passes by itself in so long or some more.
     #[must_use]
     pub const fn retry_after(mut self, pause: Duration) -> Self {

@@ -178,8 +178,9 @@ pub struct WorkspaceStatus {
     pub workspace: Workspace,
     /// True if somebody holds a lease on it.
     pub leased: bool,
-    /// Why it isn't ours, though it has a name of ours. Nobody touches it then.
-    pub not_ours: Option<String>,
+    /// Why it isn't ours, though it has a name of ours, or why nobody can tell, with another kind than [`ErrorKind::Safety`].
+    /// Nobody touches it then.
+    pub not_ours: Option<Error>,
 }
 
 impl WorkspaceStatus {

@@ -227,7 +227,7 @@ pub(super) fn list(control: &mut Control, intents: &Intents) -> Result<Vec<Works
         // A schema is never a copy, whatever its name is.
         let Some(workspace) = named.filter(|workspace| workspace.kind() != WorkspaceKind::Copy) else { continue };
         let owner = Owner::by_mark(text_of(&row, 1).as_deref(), workspace.name());
-        let not_ours = why_not_ours(&owner, intents, &workspace)?;
+        let not_ours = why_not_ours(&owner, intents, &workspace)?.map(Error::safety);
         statuses.push(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace, not_ours });
     }
     Ok(statuses)

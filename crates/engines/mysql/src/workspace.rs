@@ -292,7 +292,7 @@ fn names(connection: &mut Connection) -> Result<Vec<Workspace>> {
 pub(super) fn list(connection: &mut Connection, intents: &Intents) -> Result<Vec<WorkspaceStatus>> {
     let mut workspaces = Vec::new();
     for workspace in names(connection)? {
-        let not_ours = why_not_ours(&connection.owner(&workspace)?, intents, &workspace)?;
+        let not_ours = why_not_ours(&connection.owner(&workspace)?, intents, &workspace)?.map(Error::safety);
         // This session holds none.
         let leased = !is_free(connection, &workspace.leased_by())?;
         workspaces.push(WorkspaceStatus { workspace, leased, not_ours });

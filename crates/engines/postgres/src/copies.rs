@@ -15,7 +15,7 @@ pub(super) fn list(connection: &mut Connection, connector: &Connector) -> Result
         let Some(workspace) = row.text(0).and_then(Workspace::from_name) else { continue };
         let leased = workspace::is_locked_anywhere(connection, &workspace.leased_by())?;
         let owner = workspace::owner(row.text(1), &workspace);
-        let not_ours = why_not_ours(&owner, &connector.intents, &workspace)?;
+        let not_ours = why_not_ours(&owner, &connector.intents, &workspace)?.map(Error::safety);
         statuses.push(WorkspaceStatus { leased, workspace, not_ours });
     }
     Ok(statuses)

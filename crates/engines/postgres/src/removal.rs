@@ -74,7 +74,7 @@ pub(super) fn list(connector: &Arc<Connector>) -> Result<Vec<WorkspaceStatus>> {
     found.extend(copies::list(&mut connection, connector)?);
     if is_standby(&mut connection)? {
         for status in &mut found {
-            status.not_ours.get_or_insert_with(|| OF_STANDBY.to_owned());
+            status.not_ours.get_or_insert_with(|| Error::safety(OF_STANDBY));
         }
     }
     Ok(found)

@@ -215,7 +215,7 @@ pub(super) fn list(connection: &mut Connection, intents: &Intents) -> Result<Vec
         let named = row.text(0).and_then(Workspace::from_name);
         // A schema is never a copy, whatever its name is.
         let Some(workspace) = named.filter(|workspace| workspace.kind() != WorkspaceKind::Copy) else { continue };
-        let not_ours = why_not_ours(&owner(row.text(1), &workspace), intents, &workspace)?;
+        let not_ours = why_not_ours(&owner(row.text(1), &workspace), intents, &workspace)?.map(Error::safety);
         statuses.push(WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace, not_ours });
     }
     Ok(statuses)

@@ -225,10 +225,8 @@ impl SqliteDatabase {
             let leased = matches!(found, Found::Leased);
             let not_ours = match found {
                 Found::Leased => None,
-                // Another user's: its removal says so.
-                Found::Stranger(error) if error.kind == ErrorKind::Permission => None,
-                Found::Stranger(error) => Some(error.message),
-                Found::Free(lease) => self.why_not_ours(&workspace, lease.as_ref())?,
+                Found::Stranger(error) => Some(error),
+                Found::Free(lease) => self.why_not_ours(&workspace, lease.as_ref())?.map(Error::safety),
             };
             statuses.push(WorkspaceStatus { workspace, leased, not_ours });
         }

@@ -110,7 +110,7 @@ fn what_is_no_file_is_named_and_left() {
             let said = folder.refusal(&run());
             assert!(said.contains(kind), "{said}");
             let status = folder.open().workspaces().unwrap().remove(0);
-            assert!(status.not_ours.is_some_and(|reason| reason.contains(kind)) && !status.leased);
+            assert!(status.not_ours.is_some_and(|reason| reason.message.contains(kind)) && !status.leased);
             assert_eq!(
                 folder.open().claim(&run(), ClaimMode::Exclusive).err().map(|error| error.kind),
                 Some(ErrorKind::Safety)

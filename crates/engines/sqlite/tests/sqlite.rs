@@ -677,7 +677,8 @@ fn child_is_another_user() {
     let found = database.workspaces().unwrap();
     assert_eq!(found.iter().map(|status| &status.workspace).collect::<Vec<_>>(), [&kept, &run(), &other]);
     for status in &found[..2] {
-        assert!(!status.is_left() && status.not_ours.as_ref().unwrap().contains("Permission denied"), "{status:?}");
+        let reason = status.not_ours.as_ref().unwrap();
+        assert!(!status.is_left() && reason.kind == ErrorKind::Permission && reason.hint.is_some(), "{status:?}");
     }
     assert_eq!(found[2], status(&other, false));
     for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {

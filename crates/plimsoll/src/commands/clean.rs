@@ -8,7 +8,7 @@ use plimsoll_bench::run::record::in_shell;
 use plimsoll_bench::{Interrupt, scratch};
 use plimsoll_disk::file::Leftover;
 use plimsoll_disk::volume;
-use plimsoll_engine::{Database, Error, WorkspaceKind, WorkspaceStatus, temporary};
+use plimsoll_engine::{Database, Error, ErrorKind, WorkspaceKind, WorkspaceStatus, temporary};
 use plimsoll_measurement::exit;
 
 use crate::args::Clean;
@@ -88,20 +88,27 @@ fn clean_database(
     let (mut ours, mut others, mut failed) = (false, false, None::<Error>);
     for status in database.workspaces()? {
         interrupt.check()?;
-        if let Some(reason) = &status.not_ours {
-            printer.result(&format!("left alone {}: {reason}", status.workspace));
-            others = true;
-            continue;
-        }
-        ours = true;
-        match settle(database, &status, options, printer) {
-            Ok(()) => {}
-            // Each is told; the last one ends the program.
-            Err(error) => {
-                if let Some(earlier) = failed.replace(error) {
-                    printer.warning(&told(&earlier));
-                }
+        let settled = match &status.not_ours {
+            None => {
+                ours = true;
+                settle(database, &status, options, printer)
             }
+            Some(reason) if reason.kind == ErrorKind::Safety => {
+                printer.result(&format!("left alone {}: {reason}", status.workspace));
+                others = true;
+                Ok(())
+            }
+            // It may be ours, so not all is clean.
+            Some(reason) => {
+                ours = true;
+                Err(Error { message: format!("left alone {}: {reason}", status.workspace), ..reason.clone() })
+            }
+        };
+        // Each is told; the last one ends the program.
+        if let Err(error) = settled
+            && let Some(earlier) = failed.replace(error)
+        {
+            printer.warning(&told(&earlier));
         }
     }
     if others {

@@ -126,7 +126,7 @@ impl Workspaces for MemoryDatabase {
         let status = |(workspace, kept): (&Workspace, &Kept)| WorkspaceStatus {
             workspace: workspace.clone(),
             leased: kept.is_leased(),
-            not_ours: kept.check(workspace).err().map(|error| error.message),
+            not_ours: kept.check(workspace).err(),
         };
         Ok(workspaces.iter().map(status).collect())
     }
