@@ -200,6 +200,21 @@ fn a_full_file_at_no_limit_does_not_grow() {
 }
 
 /// Of what is part empty so much is given back as is missing, where that leaves room for more files and not for larger ones.
+/// Where the others are full there is nothing to spread rows over: one file is larger, and no rebuild is named.
+#[test]
+fn one_file_that_takes_all_rows_just_grows() {
+    let file = |name: &str, size_gb: f64, used_gb: f64, rates: (f64, f64), read_ms: f64| {
+        let (used_gb, mb_per_s, read_ms) = (Some(used_gb), Some(rates.1), Some(read_ms));
+        DatabaseFile { used_gb, mb_per_s, read_ms, ..data(name, size_gb, rates.0) }
+    };
+    let rest = DatabaseFile { database: "rest".to_owned(), ..data("rest", 1800.0, 100.0) };
+    let files = [file("busy", 129.0, 38.7, (171.9, 96.0), 200.0), file("full", 10.0, 9.6, (10.0, 0.12), 140.0), rest];
+    let wishes = || Wishes { vcores: Some(4), ..Wishes::default() };
+    let found = advice(&files, wishes(), None);
+    assert_eq!(grown(&found), [(vec![0], 130, Some(56), true)], "{found:?}");
+    assert!(!found.iter().any(|one| matches!(one.finding, Finding::Add { .. })), "{found:?}");
+}
+
 #[test]
 fn files_give_back_what_further_ones_take() {
     let file = |name: &str, iops| DatabaseFile { used_gb: Some(300.0), ..data(name, 1000.0, iops) };

@@ -91,8 +91,9 @@ fn beside_grown(
     };
     let stays: Vec<&(f64, Step)> = (0..now.len()).filter(|at| !grown.contains(at)).map(|at| &now[at]).collect();
     let stays_gb: f64 = stays.iter().map(|(size_gb, _)| size_gb).sum();
+    let relief_gb = (stays.iter().map(|one| whole(one)).fold(0.0, f64::max) - stays_gb).max(0.0);
     // What arithmetic leaves is no reason for another file.
-    let relief_gb = (stays.iter().map(|one| whole(one)).fold(0.0, f64::max) - stays_gb).max(0.0) + 1.0;
+    let relief_gb = relief_gb * (1.0 + 1e-9) + 1e-6;
     let largest_gb = grown.iter().map(|at| now[*at].0).fold(0.0, f64::max);
     let tried = |(added, step): (usize, &Step)| {
         let part_gb = match added + grown.len() {
@@ -330,13 +331,15 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let brings = gain::brings_all(&own, of_limit, &all, case.unthrottled_ms(), most_times);
     let grown: Vec<usize> = more.grown.iter().map(|at| places[*at]).collect();
     let More { added, size_gb, step, files, .. } = more;
+    // Over one file nothing is spread: it is larger, and that is all.
+    let is_one = added == 0 && files.len() == 1;
     let grow = Finding::Grow {
-        used: None,
+        used: is_one.then_some((used_percent, of_limit)),
         slow_ms: None,
         size_gb,
         step: step.clone(),
         fits: true,
-        brings: None,
+        brings: if is_one { brings } else { None },
         rebuild: None,
     };
     let grow = Some(grown).filter(|all| !all.is_empty()).and_then(|all| advice::of("file-at-limit", all, grow));
@@ -353,5 +356,6 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
         fits: true,
         larger: None,
     };
-    Some(grow.into_iter().chain(advice::of("more-files", at_limit.to_vec(), add)).collect())
+    let add = if is_one { None } else { advice::of("more-files", at_limit.to_vec(), add) };
+    Some(grow.into_iter().chain(add).collect())
 }
