@@ -123,7 +123,8 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
             set_up(count)
         )),
         Layout::Striped { columns, .. } if columns < count => advice.push(format!(
-            "{columns} columns keep {columns} of {count} disks at work in one place of a file: make as many columns as disks{}",
+            "{} {columns} of {count} disks at work in one place of a file: make as many columns as disks{}",
+            if columns == 1 { "1 column keeps".to_owned() } else { format!("{columns} columns keep") },
             set_up(count)
         )),
         _ => {}

@@ -353,7 +353,7 @@ fn guard_space(wanted: &FileSpec, reclaimed: u64) -> Result<()> {
     let [size, free, kept] = [wanted.bytes, free, LEFT_FREE_BYTES].map(format_bytes);
     let folder = wanted.folder.display();
     let message =
-        format!("a test file of {size} does not fit: {free} are free at {folder}, and {kept} of them stay so");
+        format!("a test file of {size} does not fit: {free} are free at {folder}, of which {kept} are left free");
     Err(Error::new(ErrorKind::Safety, message).hint("free some space, or ask for a smaller file with --size"))
 }
 

@@ -187,6 +187,21 @@ const SCRIPT: &str = "DatabaseName,FileLogicalName,FilePhysicalName,FileSizeGB,B
                       shop,data_0,https://x.blob.core.windows.net/a/data_0.mdf,100.0000,129,500,498.51,7,100,31.20,0\n\
                       shop,log,https://x.blob.core.windows.net/a/log.ldf,8.5000,129,500,20.00,0,100,12.10,0\n";
 
+/// What further files carry is not said to have no room as well.
+#[test]
+fn a_file_is_either_carried_or_without_room() {
+    let scene = Scene::new();
+    let list = "database,file,type,size_gb,iops,mb_per_s\nd0,a,data,2060,6000,200\nd0,b,data,2060,2250,75\n\
+                d0,c,data,2060,5250,175\nd0,d,data,2060,2250,52.7\nd2,a,data,1025,6900,53.9\nd3,log,log,50,575,9\n\
+                d4,a,data,2060,8100,63.3\nd4,b,data,2060,729.8,250\nd4,c,data,10,149.4,92\nd4,log,log,5,510,2\n";
+    std::fs::write(scene.path("files.csv"), list).unwrap();
+    let words = ["plan", "mi", "--files", "files.csv", "--vcores", "24", "--date", "2022-06-02"];
+    let said = scene.say(&[&words[..], &["--space", "16384GB", "--layouts"]].concat());
+    assert!(said.out.contains("ADD FILE (NAME = N'd2_data_2'"), "{said:#?}");
+    assert!(said.out.contains("To spread rows as advised above takes the least space in d2"), "{said:#?}");
+    assert!(!said.out.contains("no room for that: d2.a"), "{said:#?}");
+}
+
 #[test]
 fn what_a_layout_was_not_made_for_is_said() {
     let scene = Scene::new();
@@ -400,7 +415,7 @@ fn cases() -> [Case; 19] {
         (
             "x,d,data,5000,7400,9,\n",
             "",
-            &["Add 1 data file of 1,785 GB, with 7,500 IOPS and 250 MB/s:"],
+            &["Add 1 data file of 1,784 GB, with 7,500 IOPS and 250 MB/s:"],
             &["5,000 GB has"],
         ),
         (

@@ -434,7 +434,7 @@ fn what_is_said_of_spread_rows_is_what_is_printed() {
             (
                 three,
                 "--vcores 16",
-                &["a.d0 grows by 372 GB", "0 to 25.1 % more", "N'd0', SIZE = 628GB"],
+                &["a.d0 grows by 371 GB", "0 to 25.0 % more", "N'd0', SIZE = 627GB"],
                 &["N'd2', SIZE"],
             ),
             // What binds is one of those that grow, and no other.

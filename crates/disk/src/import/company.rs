@@ -39,6 +39,22 @@ const LEAST_OVERLAP_MS: f64 = 100.0;
 /// fio tells the time of all jobs in whole seconds.
 const ROUNDING_SECONDS: f64 = 1.0;
 
+/// Jobs in the order in which they began, as far as that is known: one that stands first in the file may have begun last. Differences in which they
+/// had the disk for themselves count, and no smaller ones.
+pub(super) fn in_order<T>(jobs: &mut [(Job, T)]) {
+    if jobs.iter().all(|(job, _)| job.began_ms.is_some()) {
+        let began = |job: &Job| (job.began_ms.unwrap_or(0.0) - 1e3 * job.ramp_seconds) / LEAST_OVERLAP_MS;
+        jobs.sort_by(|(a, _), (b, _)| began(a).round().total_cmp(&began(b).round()));
+        return;
+    }
+    // Without a wait jobs of a group begin together, but for their delays.
+    for group in jobs.chunk_by_mut(|(a, _), (b, _)| a.group == b.group) {
+        if !group.iter().skip(1).any(|(job, _)| job.waits || job.waits_for.is_some()) {
+            group.sort_by(|(a, _), (b, _)| a.delay_seconds.total_cmp(&b.delay_seconds));
+        }
+    }
+}
+
 /// For each job whether it ran beside the one before it; `elapsed_seconds` is what all of them took.
 pub(super) fn beside(jobs: &[Job], elapsed_seconds: Option<f64>) -> Vec<Beside> {
     if let Some(told) = by_their_times(jobs) {
@@ -121,6 +137,24 @@ mod tests {
         // Its delay is not added to what the jobs before it took.
         let walled = [job("a", 0), late("b", 10.0), job("c", 1)];
         assert_eq!(beside(&walled, Some(30.0)), [Beside::No; 3]);
+    }
+
+    #[test]
+    fn what_began_first_comes_first_whatever_the_file_says() {
+        let of = |jobs: Vec<Job>| {
+            let mut all: Vec<(Job, ())> = jobs.into_iter().map(|job| (job, ())).collect();
+            in_order(&mut all);
+            let all: Vec<Job> = all.into_iter().map(|(job, ())| job).collect();
+            let told = beside(&all, None).into_iter().map(|one| one == Beside::Told);
+            all.iter().map(|job| job.name.clone()).zip(told).collect::<Vec<_>>()
+        };
+        let late = |name: &str, delay_seconds| Job { delay_seconds, ..job(name, 0) };
+        let named = |all: [(&str, bool); 4]| all.map(|(name, told)| (name.to_owned(), told)).to_vec();
+        let found = of(vec![late("a", 12.0), job("b", 0), late("c", 12.0), job("d", 0)]);
+        assert_eq!(found, named([("b", false), ("d", true), ("a", false), ("c", true)]));
+        let at = |name: &str, seconds: f64| Job { began_ms: Some(1e12 + 1e3 * seconds), ..job(name, 0) };
+        let found = of(vec![at("a", 12.01), at("b", 0.01), at("c", 12.0), at("d", 0.0)]);
+        assert_eq!(found, named([("b", false), ("d", true), ("a", false), ("c", true)]));
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             None => found.push((own, vec![run])),
         }
     }
+    company::in_order(&mut found);
     let (known, runs): (Vec<Job>, Vec<Vec<Imported>>) = found.into_iter().unzip();
     // The same in each job: that of fio itself.
     let elapsed = jobs.first().and_then(|job| job.get("elapsed")).and_then(Value::as_f64);
@@ -121,8 +122,8 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     if is_other {
         return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
     }
-    if option("ioengine") == Some("null") {
-        return Err("with ioengine=null it reached no disk".to_owned());
+    if let Some(engine) = option("ioengine").filter(|engine| NO_DISK.contains(engine)) {
+        return Err(format!("with ioengine={engine} it read or wrote no data on a disk"));
     }
     let threads = count("numjobs")?;
     let seconds = sides.iter().map(|side| side.seconds).fold(0.0, f64::max);
@@ -174,7 +175,10 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         unsaid: unsaid(pattern, option),
         beside: Beside::No,
         // Absent unless fio went on behind an error (`continue_on_error`).
-        errors: job.get("total_err").and_then(Value::as_u64).unwrap_or(0),
+        errors: match job.get("total_err") {
+            Some(errors) => errors.as_u64().ok_or_else(|| format!("total_err = {errors} is no count"))?,
+            None => 0,
+        },
         iops,
         bytes_per_second,
         latency,
@@ -210,6 +214,21 @@ fn unsaid<'o>(pattern: &str, option: impl Fn(&str) -> Option<&'o str>) -> Vec<St
         .map(|text| mask_name(&text))
         .collect()
 }
+
+/// Engines of fio that move no data to or from a disk (fio's documentation, "I/O engine").
+const NO_DISK: [&str; 11] = [
+    "null",
+    "cpuio",
+    "net",
+    "netsplice",
+    "rdma",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+];
 
 /// Engines of fio that have one operation under way, whatever `iodepth` says (fio's documentation, "I/O engine"). The first one is used on Linux
 /// where none is named.

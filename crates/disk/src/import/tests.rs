@@ -372,7 +372,10 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
     let unsaid = |text: &str| read(text).unwrap().1.iter().map(|run| run.unsaid.join(" ")).collect::<Vec<_>>();
     assert_eq!(unsaid(&odd), ["", "percentage_random=10", ""]);
     assert_eq!(unsaid(&odd.replace("10\"}", "100\"}")), [""; 3]);
-    assert!(refused(&odd.replace("percentage_random\": \"10", "ioengine\": \"null")).contains("reached no disk"));
+    for engine in ["null", "filecreate", "cpuio"] {
+        let said = refused(&odd.replace("percentage_random\": \"10", &format!("ioengine\": \"{engine}")));
+        assert!(said.contains(&format!("with ioengine={engine} it read or wrote no data")), "{said}");
+    }
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));
