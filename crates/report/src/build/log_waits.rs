@@ -34,7 +34,7 @@ pub fn commits(record: &RunRecord) -> Option<String> {
     let least = shown(1.0 / (high / f64::from(COMMITS) + WORK_S));
     Some(format!(
         "{commits} commits of one session wait {}{interval} for the log on this disk{note}. With the work of a \
-         database itself, at most 60 us a commit, that is {least} to {most} commits a second.",
+         database itself, at most 60 us a commit, that is {least} to {most} commits a second while a CPU is free for it.",
         quantity(figure.value, "s")
     ))
 }
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(
             commits(&record).unwrap(),
             "50,000 commits of one session wait 50.0 s (95 % interval 40.0 to 60.0 s) for the log on this disk; elsewhere 36 s. \
-             With the work of a database itself, at most 60 us a commit, that is 794 to 1,250 commits a second."
+             With the work of a database itself, at most 60 us a commit, that is 794 to 1,250 commits a second while a CPU is free for it."
         );
         let expected = "By itself a durable write ends within 0.500 ms in half of all cases, 1,000 a second in all. It takes longest in 'log, reads', beside random read 8 KiB (9,000 a second): within 1.00 ms in half of all \
              cases, 500 a second in all.";
@@ -160,15 +160,15 @@ mod tests {
         let wide = said(&figure);
         assert!(
             wide.contains("wait 11.6 s (5.00 s to 26.0 s in the repetitions)")
-                && wide.ends_with("that is 1,724 to 10,000 commits a second."),
+                && wide.ends_with("that is 1,724 to 10,000 commits a second while a CPU is free for it."),
             "{wide}"
         );
         let slow = said(&Figure { value: 17_850.0, low: Some(17_800.0), high: Some(17_900.0), ..figure.clone() });
-        assert!(slow.ends_with("that is 2.79 to 2.81 commits a second."), "{slow}");
+        assert!(slow.ends_with("that is 2.79 to 2.81 commits a second while a CPU is free for it."), "{slow}");
         let one = said(&Figure { low: None, high: None, values: vec![11.6], repetitions: 1, ..figure });
         assert!(
             one.contains("wait 11.6 s (without an interval)")
-                && one.ends_with("that is 3,425 to 4,310 commits a second."),
+                && one.ends_with("that is 3,425 to 4,310 commits a second while a CPU is free for it."),
             "{one}"
         );
     }
