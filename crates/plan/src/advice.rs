@@ -143,10 +143,22 @@ pub struct Advice {
 }
 
 /// What an instance has too little of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Lack {
     /// Space for files.
     Space,
+    /// Space for files, unless others give some back first.
+    Given {
+        /// So many GB.
+        gb: f64,
+        /// The files that can, by their places in the list, those that can give most first.
+        by: Vec<usize>,
+    },
+    /// Space for files, unless the instance gets more of it.
+    Raised {
+        /// By so many GB.
+        gb: f64,
+    },
     /// Room for their blobs.
     Blobs,
 }

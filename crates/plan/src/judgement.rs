@@ -38,11 +38,15 @@ impl Judgement {
 
 /// GB that files give back which can be smaller.
 pub fn back_gb<'a>(advised: impl IntoIterator<Item = &'a Advice>, files: &[DatabaseFile]) -> f64 {
-    let back = advised.into_iter().filter_map(|one| match &one.finding {
-        Finding::Shrink { size_gb } => Some(files[*one.files.first()?].size_gb - size_gb),
+    smaller(advised).map(|(at, size_gb)| files[at].size_gb - size_gb).fold(0.0, |sum, gb| sum + gb)
+}
+
+/// The files that can be smaller, and the sizes that they can have.
+pub fn smaller<'a>(advised: impl IntoIterator<Item = &'a Advice>) -> impl Iterator<Item = (usize, f64)> {
+    advised.into_iter().filter_map(|one| match &one.finding {
+        Finding::Shrink { size_gb } => Some((*one.files.first()?, *size_gb)),
         _ => None,
-    });
-    back.fold(0.0, |sum, gb| sum + gb)
+    })
 }
 
 /// The sizes that files are to have, in the order of the advice.

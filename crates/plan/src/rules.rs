@@ -36,7 +36,17 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     let waits_for_governor = observed.waits.is_some_and(|waits| diagnosis::is_governed(&waits));
     let is_cpu_busy = observed.cpu_percent.is_some_and(|percent| percent >= AT_LIMIT_PERCENT);
     let waits = observed.waits.filter(is_of_storage);
-    let mut case = Case { files, storage, limits, at_limit, waits, waits_for_governor, is_cpu_busy, gives_back: 1 };
+    let mut case = Case {
+        files,
+        storage,
+        limits,
+        at_limit,
+        waits,
+        waits_for_governor,
+        is_cpu_busy,
+        gives_back: 1,
+        smaller: Vec::new(),
+    };
     case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);
     let slow = diagnosis::slow(&case, &all);
@@ -49,26 +59,17 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         None => growth::grow(at, &case),
     };
     let alone: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
-    // As little is given back as leaves room for all, or else for most.
-    let mut sought = seek(&alone, &case);
-    for gives_back in [more::STEPS_BACK / 4, more::STEPS_BACK / 2, more::STEPS_BACK] {
-        if sought.fit.is_all() {
-            break;
-        }
-        let fitting = |sought: &Sought| sought.fit.fits.iter().filter(|fits| **fits).count();
-        let more = seek(&alone, &Case { gives_back, ..case.clone() });
-        sought = if more.fit.is_all() || fitting(&more) > fitting(&sought) { more } else { sought };
-    }
-    let Sought { mut grown, places_of, wanted, fit } = sought;
+    let Sought { mut grown, places_of, wanted, fit } = with_room(&alone, &case);
     more::or_rebuild(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
+    let smaller: Vec<(usize, f64)> = judgement::smaller(&sizes::for_nothing(&case, &grown, f64::INFINITY)).collect();
     for (own, (places, has_room)) in places_of.iter().zip(&fit.fits).enumerate() {
         for at in places {
             if let Finding::Grow { fits, .. } | Finding::Add { fits, .. } = &mut grown[*at].finding {
                 *fits = *has_room;
             }
             if let Finding::Add { larger: Some(larger), .. } = &mut grown[*at].finding {
-                larger.lack = space::lack(&fit, own, &larger.sizes, (files, limits, storage));
+                larger.lack = space::lack(&fit, own, &larger.sizes, &smaller, (files, limits, storage));
             }
         }
     }
@@ -122,8 +123,44 @@ struct Sought {
     fit: Fit,
 }
 
-/// What has no room as larger files may have it as others. Where it has none either, it stays what it was: each goes there and back once at most.
-fn seek(alone: &[Advice], case: &Case<'_>) -> Sought {
+impl Sought {
+    /// How much of it has room, and for how many files more there is once others gave back what brings them nothing.
+    fn room(&self, case: &Case<'_>) -> [usize; 2] {
+        let smaller = sizes::for_nothing(case, &self.grown, self.fit.files_gb);
+        let after = self.fit.after(&self.wanted, judgement::back_gb(&smaller, case.files));
+        [self.fit.fits.iter().filter(|fits| **fits).count(), after.len()]
+    }
+}
+
+/// What is sought so that all of it has room, or else most.
+fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
+    let mut sought = seek(alone, Vec::new(), case);
+    // As little is changed as is enough: files that have no room, before those that have some and take it from others. As little is given back, of the
+    // files of a filegroup itself before those of others.
+    let all: Vec<usize> = alone.iter().flat_map(|one| one.files.clone()).collect();
+    let smaller = sizes::for_nothing(case, alone, f64::INFINITY);
+    let smaller: Vec<(usize, f64)> = judgement::smaller(&smaller).collect();
+    let parts = [1, more::STEPS_BACK / 4, more::STEPS_BACK / 2, more::STEPS_BACK];
+    let ways = [Vec::new(), smaller].into_iter().flat_map(|smaller| {
+        // Those that use least of their limits first.
+        let instead = [0, 1, 2, 4].map(|quarters| all[all.len() - all.len() * quarters / 4..].to_vec());
+        instead.into_iter().flat_map(move |instead| {
+            let smaller = smaller.clone();
+            parts.map(move |part| (smaller.clone(), instead.clone(), part))
+        })
+    });
+    for (smaller, instead, gives_back) in ways.skip(1) {
+        if sought.fit.is_all() {
+            break;
+        }
+        let more = seek(alone, instead, &Case { gives_back, smaller, ..case.clone() });
+        sought = if more.fit.is_all() || more.room(case) > sought.room(case) { more } else { sought };
+    }
+    sought
+}
+
+/// What has no room as larger files may have it as others, or come nearer to it.
+fn seek(alone: &[Advice], mut instead: Vec<usize>, case: &Case<'_>) -> Sought {
     let sought = |without_room: &[usize]| {
         let mut grown = alone.to_vec();
         more::instead(&mut grown, without_room, case);
@@ -132,19 +169,15 @@ fn seek(alone: &[Advice], case: &Case<'_>) -> Sought {
         let fit = space::fit(case.files, case.limits, case.storage, &wanted);
         Sought { grown, places_of, wanted, fit }
     };
-    let (mut instead, mut in_vain) = (Vec::new(), Vec::new());
     loop {
         let found = sought(&instead);
         let bundles = found.wanted.iter().zip(&found.fit.fits);
         let out = bundles.filter(|(_, fits)| !**fits).flat_map(|(one, _)| &one.files);
-        let (back, new): (Vec<usize>, Vec<usize>) =
-            out.filter(|at| !in_vain.contains(*at)).partition(|at| instead.contains(*at));
-        if back.is_empty() && new.is_empty() {
+        let new: Vec<usize> = out.filter(|at| !instead.contains(*at)).copied().collect();
+        if new.is_empty() {
             return found;
         }
-        instead.retain(|at| !back.contains(at));
         instead.extend(new);
-        in_vain.extend(back);
     }
 }
 

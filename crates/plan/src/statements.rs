@@ -335,7 +335,8 @@ impl Steps {
 /// An instance's space comes in multiples of so many GB (resource limits, 2022-06-02).
 pub const SPACE_STEP_GB: f64 = 32.0;
 
-fn in_steps(gb: f64) -> f64 {
+/// The next of these.
+pub(crate) fn in_steps(gb: f64) -> f64 {
     (gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB
 }
 

@@ -90,7 +90,7 @@ fn larger_files_stand_beside_further_ones_that_take_less() {
     let larger = of(32.0, 494.0, 2048.0).unwrap();
     assert_eq!((larger.sizes, larger.lack), (vec![(0, 130.0), (1, 130.0), (2, 130.0)], None));
     assert_eq!(larger.brings.map(|brings| brings.most_percent.round()), Some(366.0), "2,300 of 494");
-    assert_eq!(of(32.0, 494.0, 384.0).unwrap().lack, Some(Lack::Space));
+    assert_eq!(of(32.0, 494.0, 384.0).unwrap().lack, Some(Lack::Raised { gb: 32.0 }), "space comes in steps");
     // And here no size has more.
     assert_eq!(of(1100.0, 7490.0, 8192.0), None);
 }
@@ -196,4 +196,44 @@ fn a_file_that_is_to_grow_gives_nothing_back() {
     let slow = of(130.0);
     assert_eq!(ids(&slow), ["space-first", "file-at-limit", "slow-file"]);
     assert!(matches!(slow[0].finding, Finding::Space { back_gb: 0.0, .. }), "{slow:?}");
+}
+
+/// What has no room is sought where it takes least, and where others give back what brings them nothing.
+#[test]
+fn what_has_no_room_takes_the_least_and_what_others_give_back() {
+    let found = |others: Vec<DatabaseFile>| {
+        let own = [data("shop", 200.0, 195.0, 2290.0), data("shop", 200.0, 60.0, 2280.0)];
+        advice(&own.into_iter().chain(others).collect::<Vec<_>>(), &on(8, None))
+    };
+    let added = |all: &[Advice]| {
+        all.iter().find_map(|one| match &one.finding {
+            Finding::Add { added, size_gb, fits, .. } => Some((*added, *size_gb, *fits)),
+            _ => None,
+        })
+    };
+    let after = |all: &[Advice]| {
+        all.iter().find_map(|one| match &one.finding {
+            Finding::Short { files_gb, after, .. } => Some((files_gb[0].map(f64::round), after.clone())),
+            _ => None,
+        })
+    };
+    // 4,570 IOPS with a quarter to spare, a tenth more in the busiest, are 547 GB of files with 2,300 IOPS to 200 GB.
+    let none = found(vec![data("rest", 7740.0, 7030.0, 100.0)]);
+    assert_eq!((added(&none), after(&none)), (Some((1, 147.0, false)), Some((Some(8287.0), vec![]))), "{none:?}");
+    let given = found(vec![data("rest", 7540.0, 5000.0, 100.0), data("rest2", 200.0, 110.0, 100.0)]);
+    assert_eq!(added(&given), Some((1, 147.0, false)), "{given:?}");
+    assert_eq!(after(&given).map(|(_, after)| after), Some(vec![0, 1]), "{given:?}");
+}
+
+/// Larger files that other files would have to make room for are named with these.
+#[test]
+fn larger_files_are_named_with_what_makes_room_for_them() {
+    let small = DatabaseFile { read_ms: Some(60.0), ..data("shop", 30.0, 28.0, 495.0) };
+    let files = [small, data("c", 500.0, 30.0, 100.0), data("d", 1490.0, 900.0, 100.0)];
+    let found = advice(&files, &on(4, None));
+    let lack = found.iter().find_map(|one| match &one.finding {
+        Finding::Add { larger: Some(larger), fits: true, .. } => larger.lack.clone(),
+        _ => None,
+    });
+    assert_eq!(lack, Some(Lack::Given { gb: 72.0, by: vec![2] }), "{found:?}");
 }

@@ -295,7 +295,7 @@ fn what_to_enlarge_is_one_answer_with_its_statements() {
     let out = tight.out.replace("\n  ", " ");
     assert!(out.contains("Raise the space of the instance to 800 GB first"), "{tight:#?}");
     assert!(out.contains("-- 10 GB are free, and the statements take 30."), "{tight:#?}");
-    std::fs::write(scene.path("many.csv"), many(130)).unwrap();
+    std::fs::write(scene.path("many.csv"), many(160)).unwrap();
     let many = scene.say(&["plan", "mi", "--files", "many.csv", "--vcores", "8"]).out.replace('\n', " ");
     for words in [
         "With all 65 enlargements files take",
@@ -307,6 +307,10 @@ fn what_to_enlarge_is_one_answer_with_its_statements() {
         assert!(many.contains(words), "'{words}' is missing: {many}");
     }
     assert!(!many.contains("less in other files"), "the logs have 325 GB: {many}");
+    // Where further files take less than larger ones, and all of them have room, they are the answer.
+    std::fs::write(scene.path("less.csv"), self::many(130)).unwrap();
+    let less = scene.say(&["plan", "mi", "--files", "less.csv", "--vcores", "8"]).out;
+    assert!(less.matches("ADD FILE (").count() == 65 && !less.contains("no room"), "{less}");
 }
 
 /// Sixty-five databases whose data files stand at a limit.

@@ -49,6 +49,8 @@ pub struct Case<'a> {
     pub is_cpu_busy: bool,
     /// How much of what they can files give back at least where there is no room for further ones, in sixteenths.
     pub gives_back: u32,
+    /// Files that other rules leave smaller, and their sizes then, in GB, where the room for what is asked for is to come from these.
+    pub smaller: Vec<(usize, f64)>,
 }
 
 impl Case<'_> {

@@ -302,7 +302,9 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let plain = with(&now)?;
     // Where there is no room for that, files that are part empty give some back first and keep their limits, as little as has room: smaller ones then carry
     // as much.
-    let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
+    let others = case.smaller.iter().filter(|(at, _)| !own.iter().any(|file| std::ptr::eq(*file, &case.files[*at])));
+    let back_gb: f64 = others.map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum();
+    let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb + back_gb);
     let has_no_room = plain.changes() > 0 && plain.taken_gb(&now) > free_gb;
     let smaller = smaller(&places, &now, case);
     let less = |part: u32| {

@@ -8,6 +8,7 @@ use crate::advice::{Advice, Finding, Lack, of};
 use crate::file::DatabaseFile;
 use crate::judgement::sizes;
 use crate::limits::Limits;
+use crate::statements::in_steps;
 use crate::storage::Storage;
 
 /// GB of files, and of their blobs.
@@ -88,24 +89,40 @@ impl Fit {
     }
 }
 
-/// What there is too little of for these sizes in place of what is wanted at `own`, beside all else that fits.
+/// What there is too little of for these sizes in place of what is wanted at `own`, beside all else that fits. `smaller` are the sizes that other
+/// files can have and keep their limits.
 pub fn lack(
     fit: &Fit,
     own: usize,
     sizes: &[(usize, f64)],
+    smaller: &[(usize, f64)],
     (files, limits, storage): (&[DatabaseFile], &Limits, &Storage<'_>),
 ) -> Option<Lack> {
     let others = (0..fit.fits.len()).filter(|at| *at != own && fit.fits[*at]);
     let beside = others.map(|at| add(fit.given[at], fit.taken[at])).fold(fit.now, add);
     let larger = add(beside, resized(sizes, files, limits, storage));
     let advised = add(beside, add(fit.given[own], fit.taken[own]));
-    // Where what is advised takes more than is free as well, that is no reason against larger ones.
-    let is_free = storage.space_gb().is_none_or(|space| larger.0 <= space || advised.0 > space);
-    match larger {
-        (_, blobs_gb) if blobs_gb > fit.most.1 => Some(Lack::Blobs),
-        (files_gb, _) if files_gb > fit.most.0 || !is_free => Some(Lack::Space),
-        _ => None,
+    if larger.1 > fit.most.1 {
+        return Some(Lack::Blobs);
     }
+    let missing_gb = larger.0 - fit.most.0;
+    if missing_gb > 0.0 {
+        let gives = |(at, size_gb): &(usize, f64)| files[*at].size_gb - size_gb;
+        let mut others: Vec<&(usize, f64)> =
+            smaller.iter().filter(|(at, _)| !sizes.iter().any(|(own, _)| own == at)).collect();
+        others.sort_by(|a, b| gives(b).total_cmp(&gives(a)));
+        let mut left_gb = missing_gb;
+        let needed = others.into_iter().take_while(|one| {
+            let is_needed = left_gb > 0.0;
+            left_gb -= gives(one);
+            is_needed
+        });
+        let by: Vec<usize> = needed.map(|(at, _)| *at).collect();
+        return Some(if left_gb > 0.0 { Lack::Space } else { Lack::Given { gb: missing_gb, by } });
+    }
+    // Where what is advised takes more than is free as well, that is no reason against larger ones.
+    let space_gb = storage.space_gb().filter(|space| larger.0 > *space && advised.0 <= *space)?;
+    Some(Lack::Raised { gb: in_steps(larger.0 - space_gb) })
 }
 
 /// What is wanted by advice: of a filegroup, over which rows are spread, all or nothing. With the places of its advice.

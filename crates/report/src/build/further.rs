@@ -78,7 +78,7 @@ pub(super) fn more_files(stands: &str, found: &Finding, at_limit: usize) -> Stri
         let over = if *others_full { over } else { format!("{over} of the filegroup") };
         return format!(
             "{stands}. Spread over {over} by their sizes, the rows are carried as seen with 25 % to spare (indexes are rebuilt for \
-             that){brings}."
+             that){brings}.{room}"
         );
     }
     let why = match (larger, at_limit) {
@@ -101,10 +101,19 @@ pub(super) fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
         larger.sizes.iter().map(|(at, size_gb)| format!("{} to {}", files[*at].label(), gigabytes(*size_gb))).collect();
     let (names, more) = (listed(&names, MOST_NAMED), gigabytes(more_gb));
     let brings = larger.brings.as_ref().map(gains).unwrap_or_default();
-    if let Some(lack) = larger.lack {
+    if let Some(lack) = &larger.lack {
         let what = match lack {
-            Lack::Space => "for which there is no room beside all else",
-            Lack::Blobs => "for whose blobs there is no room beside all else",
+            Lack::Space => "for which there is no room beside all else".to_owned(),
+            Lack::Blobs => "for whose blobs there is no room beside all else".to_owned(),
+            Lack::Given { gb, by } => {
+                let by: Vec<String> = by.iter().map(|at| files[*at].label()).collect();
+                format!(
+                    "for which {} are missing, which {} can give back first and keep their limits",
+                    gigabytes(gb.ceil()),
+                    listed(&by, MOST_NAMED)
+                )
+            }
+            Lack::Raised { gb } => format!("for which the space has to be raised by {} first", gigabytes(gb.ceil())),
         };
         return format!(
             " Larger files would move no rows, and take {more} more than there are now, {what}: {names}{brings}."

@@ -136,9 +136,15 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     }
     if !found.out_of_reach.is_empty() {
         let names = listed(&found.out_of_reach, MOST_NAMED);
+        let back = if found.back_gb > 0.0 {
+            format!(" (with {} it brings nothing)", gigabytes(found.back_gb))
+        } else {
+            String::new()
+        };
         all.push(format!(
-            "Other files would carry {names}, and have no room beside all others, or beside the old ones while rows are moved: what can be done in the \
-             space is said above. Else it takes a larger instance, or another one that the rows are moved to."
+            "Other files would carry {names}, and have no room beside all others, or beside the old ones while rows are moved: it takes space that others \
+             give back{back}, a larger instance, or another one that the rows are moved to.{}",
+            until_then(&found.out_of_reach, found)
         ));
     }
     if !found.held.is_empty() {

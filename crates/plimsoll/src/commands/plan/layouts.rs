@@ -108,14 +108,16 @@ pub(super) fn tried(mut found: Found, storage: &Storage<'_>) -> Found {
     found
 }
 
-/// Layouts where no size of a file has enough and nobody asked for them.
+/// Layouts where no size of a file has enough, or has room, and nobody asked for them.
 pub(super) fn unasked(
     (files, limits): (&[DatabaseFile], &Limits),
     storage: &Storage<'_>,
     judged: &Judgement,
     rules: Rules,
 ) -> Option<Found> {
-    let has_none = |one: &Advice| matches!(one.finding, Finding::Add { .. } | Finding::Elsewhere { .. });
+    let has_none = |one: &Advice| {
+        matches!(one.finding, Finding::Add { .. } | Finding::Elsewhere { .. } | Finding::Grow { fits: false, .. })
+    };
     judged.advice.iter().any(has_none).then(|| search((files, limits), storage, judged, rules).ok())?
 }
 
