@@ -141,7 +141,7 @@ fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
     let smaller = sizes::for_nothing(case, alone, f64::INFINITY);
     let smaller: Vec<(usize, f64)> = judgement::smaller(&smaller).collect();
     let parts = [1, more::STEPS_BACK / 4, more::STEPS_BACK / 2, more::STEPS_BACK];
-    let ways = [Vec::new(), smaller].into_iter().flat_map(|smaller| {
+    let tries = [Vec::new(), smaller].into_iter().flat_map(|smaller| {
         // Those that use least of their limits first.
         let instead = [0, 1, 2, 4].map(|quarters| all[all.len() - all.len() * quarters / 4..].to_vec());
         instead.into_iter().flat_map(move |instead| {
@@ -149,7 +149,7 @@ fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
             parts.map(move |part| (smaller.clone(), instead.clone(), part))
         })
     });
-    for (smaller, instead, gives_back) in ways.skip(1) {
+    for (smaller, instead, gives_back) in tries.skip(1) {
         if sought.fit.is_all() {
             break;
         }

@@ -277,9 +277,9 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
 
 /// What is to be added to data files of which these stand at a limit. Some grow to the size of what is added, or in its place, where that takes
 /// less space. Rows are spread over all files of the filegroup that take any, whatever they do now.
-fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
+fn added(at_limit: &[usize], group: &[usize], case: &Case<'_>) -> Option<Vec<Advice>> {
     // One that does far more than its limits has others, and goes on with what it does.
-    let places: Vec<usize> = places.iter().copied().filter(|at| case.percent(*at) < ABOVE_PERCENT).collect();
+    let places: Vec<usize> = group.iter().copied().filter(|at| case.percent(*at) < ABOVE_PERCENT).collect();
     let files = |places: &[usize]| places.iter().map(|at| &case.files[*at]).collect::<Vec<_>>();
     // What nobody saw may be anything.
     if !DatabaseFile::have_rates_alike(&files(&places)) {
@@ -302,7 +302,7 @@ fn added(at_limit: &[usize], places: &[usize], case: &Case<'_>) -> Option<Vec<Ad
     let plain = with(&now)?;
     // Where there is no room for that, files that are part empty give some back first and keep their limits, as little as has room: smaller ones then carry
     // as much.
-    let others = case.smaller.iter().filter(|(at, _)| !own.iter().any(|file| std::ptr::eq(*file, &case.files[*at])));
+    let others = case.smaller.iter().filter(|(at, _)| !group.contains(at));
     let back_gb: f64 = others.map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum();
     let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb + back_gb);
     let has_no_room = plain.changes() > 0 && plain.taken_gb(&now) > free_gb;

@@ -134,19 +134,7 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
             until_then(&found.of_unknown, found)
         ));
     }
-    if !found.out_of_reach.is_empty() {
-        let names = listed(&found.out_of_reach, MOST_NAMED);
-        let back = if found.back_gb > 0.0 {
-            format!(" (with {} it brings nothing)", gigabytes(found.back_gb))
-        } else {
-            String::new()
-        };
-        all.push(format!(
-            "Other files would carry {names}, and have no room beside all others, or beside the old ones while rows are moved: it takes space that others \
-             give back{back}, a larger instance, or another one that the rows are moved to.{}",
-            until_then(&found.out_of_reach, found)
-        ));
-    }
+    all.extend(out_of_reach(found));
     if !found.held.is_empty() {
         let names = listed(&found.held, MOST_NAMED);
         all.push(format!(
@@ -209,6 +197,18 @@ pub fn sentences(found: &Found, files: &[DatabaseFile], storage: &Storage<'_>) -
     all.extend(raise(found));
     all.extend(found.gains.iter().take(MOST_NAMED).map(|one| gain(one, files)));
     all
+}
+
+/// That layouts have no room, and what would make some.
+fn out_of_reach(found: &Found) -> Option<String> {
+    let names = Some(listed(&found.out_of_reach, MOST_NAMED)).filter(|_| !found.out_of_reach.is_empty())?;
+    let back = Some(found.back_gb).filter(|gb| *gb > 0.0);
+    let back = back.map(|gb| format!(" ({} bring nothing)", gigabytes(gb))).unwrap_or_default();
+    Some(format!(
+        "Other files would carry {names}, and have no room beside all others, or beside the old ones while rows are moved: it takes space that others \
+         give back{back}, a larger instance, or another one that the rows are moved to.{}",
+        until_then(&found.out_of_reach, found)
+    ))
 }
 
 /// That the statements take more space than is free.

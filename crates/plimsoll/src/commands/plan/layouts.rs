@@ -91,8 +91,8 @@ pub(super) fn search(
     found.raised_gb = steps.raised_gb(free_gb, storage.raise_gb());
     found.grown = steps.enlarged(files, free_gb, storage.raise_gb());
     // What others gave up may have left room.
-    let ways = || found.enlarged.iter().chain(&found.advised);
-    let further = ways().flat_map(|one| &one.further).flat_map(|place| &judged.advice[*place].files);
+    let enlarged = found.enlarged.iter().chain(&found.advised);
+    let further = enlarged.flat_map(|one| &one.further).flat_map(|place| &judged.advice[*place].files);
     let served: BTreeSet<usize> = further.chain(found.grown.iter().map(|(grown, _)| grown)).copied().collect();
     found.without_room.retain(|at| !served.contains(at));
     Ok(found)
