@@ -176,13 +176,13 @@ fn grow(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -
         }
     };
     let is_same = one.files.iter().all(|at| limits.files[*at].step.as_ref() == Some(step));
+    let room = if *fits { "" } else { ". There is no room for that" };
     if is_same && used.is_none() && slow_ms.is_none() {
-        return format!("{why}: to {}, which leaves its limits as they are.", gigabytes(*size_gb));
+        return format!("{why}: to {}, which leaves its limits as they are{room}.", gigabytes(*size_gb));
     }
     let log = brings.as_ref().and_then(|brings| log_next(one.files[0], all, (files, limits), brings.most_percent));
     let unknown = slow_ms.map(|_| "; by how much that helps is not known".to_owned());
     let brings = brings.as_ref().map(gains).or(unknown).unwrap_or_default();
-    let room = if *fits { "" } else { ". There is no room for that" };
     let it = if one.files.len() > 1 { "each" } else { "it" };
     let has = has(step).unwrap_or_default();
     let rebuild = rebuild.as_ref().map(or_rebuild).unwrap_or_default();
