@@ -149,6 +149,7 @@ fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
             parts.map(move |part| (smaller.clone(), instead.clone(), part))
         })
     });
+    // The first, in which nothing is changed, is made above.
     for (smaller, instead, gives_back) in tries.skip(1) {
         if sought.fit.is_all() {
             break;
@@ -159,7 +160,7 @@ fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
     sought
 }
 
-/// What has no room as larger files may have it as others, or come nearer to it.
+/// What has no room as larger files becomes further ones where these take less, as do the files of `instead` from the beginning.
 fn seek(alone: &[Advice], mut instead: Vec<usize>, case: &Case<'_>) -> Sought {
     let sought = |without_room: &[usize]| {
         let mut grown = alone.to_vec();

@@ -199,7 +199,6 @@ fn a_full_file_at_no_limit_does_not_grow() {
     assert_eq!(found, [(vec![0], 1026, Some(53), true)]);
 }
 
-/// Of what is part empty so much is given back as is missing, where that leaves room for more files and not for larger ones.
 /// Where the others are full there is nothing to spread rows over: one file is larger, and no rebuild is named.
 #[test]
 fn one_file_that_takes_all_rows_just_grows() {
@@ -215,6 +214,7 @@ fn one_file_that_takes_all_rows_just_grows() {
     assert!(!found.iter().any(|one| matches!(one.finding, Finding::Add { .. })), "{found:?}");
 }
 
+/// Of what is part empty so much is given back as is missing, where that leaves room for more files and not for larger ones.
 #[test]
 fn files_give_back_what_further_ones_take() {
     let file = |name: &str, iops| DatabaseFile { used_gb: Some(300.0), ..data(name, 1000.0, iops) };

@@ -47,7 +47,7 @@ pub(super) fn in_order<T>(jobs: &mut [(Job, T)]) {
         jobs.sort_by(|(a, _), (b, _)| began(a).round().total_cmp(&began(b).round()));
         return;
     }
-    // Without a wait jobs of a group begin together, but for their delays.
+    // Without a wait jobs of a group begin together, but for their delays. The first one waits for groups before it, if for anything.
     for group in jobs.chunk_by_mut(|(a, _), (b, _)| a.group == b.group) {
         if !group.iter().skip(1).any(|(job, _)| job.waits || job.waits_for.is_some()) {
             group.sort_by(|(a, _), (b, _)| a.delay_seconds.total_cmp(&b.delay_seconds));

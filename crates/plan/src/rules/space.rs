@@ -111,18 +111,19 @@ pub fn lack(
         let mut others: Vec<&(usize, f64)> =
             smaller.iter().filter(|(at, _)| !sizes.iter().any(|(own, _)| own == at)).collect();
         others.sort_by(|a, b| gives(b).total_cmp(&gives(a)));
-        let mut left_gb = missing_gb;
-        let needed = others.into_iter().take_while(|one| {
-            let is_needed = left_gb > 0.0;
+        let (mut left_gb, mut by) = (missing_gb, Vec::new());
+        for one in others {
+            if left_gb <= 0.0 {
+                break;
+            }
             left_gb -= gives(one);
-            is_needed
-        });
-        let by: Vec<usize> = needed.map(|(at, _)| *at).collect();
+            by.push(one.0);
+        }
         return Some(if left_gb > 0.0 { Lack::Space } else { Lack::Given { gb: missing_gb, by } });
     }
     // Where what is advised takes more than is free as well, that is no reason against larger ones.
     let space_gb = storage.space_gb().filter(|space| larger.0 > *space && advised.0 <= *space)?;
-    Some(Lack::Raised { gb: in_steps(larger.0 - space_gb) })
+    Some(Lack::Raised { gb: in_steps(larger.0) - space_gb })
 }
 
 /// What is wanted by advice: of a filegroup, over which rows are spread, all or nothing. With the places of its advice.

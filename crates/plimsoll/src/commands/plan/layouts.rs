@@ -90,7 +90,7 @@ pub(super) fn search(
     found.statements = steps.text(free_gb, storage.raise_gb());
     found.raised_gb = steps.raised_gb(free_gb, storage.raise_gb());
     found.grown = steps.enlarged(files, free_gb, storage.raise_gb());
-    // What others gave up may have left room.
+    // What others gave up may have left room, and what further files carry needs none.
     let enlarged = found.enlarged.iter().chain(&found.advised);
     let further = enlarged.flat_map(|one| &one.further).flat_map(|place| &judged.advice[*place].files);
     let served: BTreeSet<usize> = further.chain(found.grown.iter().map(|(grown, _)| grown)).copied().collect();
