@@ -78,6 +78,12 @@ fn option<'a>(job: &'a Value, global: Option<&'a Object>, name: &str) -> Option<
 /// A job, or a copy of one.
 fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     let option = |name: &str| option(job, global, name);
+    if let Some(engine) = option("ioengine").filter(|engine| NO_DISK.contains(engine)) {
+        return Err(format!("with ioengine={engine} it read or wrote no data on a disk"));
+    }
+    if options(job, "mixed").is_some() {
+        return Err("its reads and writes are told as one (unified_rw_reporting): leave that out".to_owned());
+    }
     let pattern = option("rw").or_else(|| option("readwrite")).unwrap_or("read");
     let sides = ["read", "write"].into_iter().filter_map(|name| Side::of(job, name));
     let sides: Vec<Side> = sides.collect::<Result<_, _>>()?;
@@ -114,17 +120,6 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
             "{bytes_per_second:.0} bytes a second are not {iops:.1} I/Os a second of {block_bytes} bytes"
         ));
     }
-    let is_other = match pattern {
-        "read" | "randread" => reads < operations,
-        "write" | "randwrite" => reads > 0.0,
-        _ => false,
-    };
-    if is_other {
-        return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads"));
-    }
-    if let Some(engine) = option("ioengine").filter(|engine| NO_DISK.contains(engine)) {
-        return Err(format!("with ioengine={engine} it read or wrote no data on a disk"));
-    }
     let threads = count("numjobs")?;
     let seconds = sides.iter().map(|side| side.seconds).fold(0.0, f64::max);
     // All copies together ran for so long, where fio reports them as one.
@@ -133,6 +128,18 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         return Err(
             "it has the I/Os of several jobs (group_reporting), and a cell is of one: leave that out".to_owned()
         );
+    }
+    let is_other = match pattern {
+        "read" | "randread" => reads < operations,
+        "write" | "randwrite" => reads > 0.0,
+        _ => false,
+    };
+    if is_other {
+        let why = match option("verify") {
+            Some(kind) => format!(": with verify={kind} it reads what it wrote, so leave that out"),
+            None => String::new(),
+        };
+        return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads{why}"));
     }
     let rate_per_s = rate(&sides, option("rate_iops"), option("rate"), block_bytes)?;
     let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
@@ -331,9 +338,15 @@ impl Side {
         if !ends.into_iter().flatten().is_sorted() {
             return Err("the times' minimum, mean and maximum are not in this order".to_owned());
         }
+        if let Some(most) = latency.max_us.map(|us| us / 1e6).filter(|most| *most > LONGEST_OF_RUN * (seconds + 1.0)) {
+            return Err(format!("an I/O took {most} s in a job of {seconds} s"));
+        }
         Ok(Self { is_read, count: counted.unwrap_or(expected), iops, bytes_per_second, seconds, latency })
     }
 }
+
+/// An operation may take longer than its job, whose time ends when the last one begins: so many times as long.
+const LONGEST_OF_RUN: f64 = 60.0;
 
 /// As many operations as a job may have had under way.
 const MOST_UNDER_WAY: f64 = 1024.0;

@@ -214,8 +214,11 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
         let options = run.unsaid.join(", ");
         format!("'{}' did other work than its cell says: {options}", run.label)
     }));
-    if runs.iter().any(|run| run.is_direct == Some(false)) {
-        all.push("operations went through the system's cache".to_owned());
+    let cached: Vec<String> =
+        runs.iter().filter(|run| run.is_direct == Some(false)).map(|run| format!("'{}'", run.label)).collect();
+    if !cached.is_empty() {
+        let of = if cached.len() == runs.len() { String::new() } else { format!(" of {}", cached.join(", ")) };
+        all.push(format!("operations{of} went through the system's cache"));
     }
     all
 }

@@ -376,6 +376,11 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
         let said = refused(&odd.replace("percentage_random\": \"10", &format!("ioengine\": \"{engine}")));
         assert!(said.contains(&format!("with ioengine={engine} it read or wrote no data")), "{said}");
     }
+    // Whatever else is odd about it: fio counts turns of the CPU as reads.
+    let cpu = JOBS.replace("\"job options\": {}", "\"job options\": {\"ioengine\": \"cpuio\"}");
+    assert!(refused(&cpu.replace("\"total_ios\": 20000", "\"total_ios\": 20")).contains("ioengine=cpuio"));
+    let mixed = JOBS.replacen("\"error\": 0", "\"error\": 0, \"mixed\": {}", 1);
+    assert!(refused(&mixed).contains("are told as one (unified_rw_reporting)"), "{}", refused(&mixed));
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use plimsoll_measurement::cell::size_of_block;
-use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
 use super::cells::{Row, count_of, rows};
@@ -75,9 +74,7 @@ pub fn bought(record: &RunRecord) -> Option<String> {
         if low == high { format!("{name} {low} %") } else { format!("{name} {low} to {high} %") }
     };
     let list = |classes: &[(&str, f64, f64)]| classes.iter().map(range).collect::<Vec<String>>().join(", ");
-    let bandwidth = limits.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"));
-    let limit = [limits.iops.map(|iops| format!("{} IOPS", count_of(iops.value))), bandwidth];
-    let limit: Vec<String> = limit.into_iter().flatten().collect();
+    let limit: Vec<String> = limits.told().into_iter().flatten().collect();
     let parts = [
         (!judged.is_empty()).then(|| list(&judged)),
         // Nobody fills a disk so, whatever disk it is.
@@ -125,6 +122,29 @@ pub fn bought(record: &RunRecord) -> Option<String> {
     Some(sentence)
 }
 
+/// From this share of a limit on it is the limit that held operations back, in percent.
+const FULL_PERCENT: f64 = 95.0;
+
+/// Which of its limits held a volume back; `None` where the run is of something else.
+pub fn held_back(record: &RunRecord) -> Option<String> {
+    let limits = Limits::of(record);
+    let rows = rows(record);
+    rows.first()?;
+    let told = limits.told();
+    if told.iter().all(Option::is_none) {
+        return Some("not known, as nobody said which disk was bought (--as)".to_owned());
+    }
+    let shares: Vec<[Option<f64>; 2]> = rows.iter().map(|row| row.percents_of(&limits)).collect();
+    let most = [0, 1].map(|at| shares.iter().filter_map(|share| share[at]).reduce(f64::max));
+    let full = told.iter().zip(most).filter(|(_, most)| most.is_some_and(|most| most >= FULL_PERCENT));
+    let full: Vec<&str> = full.filter_map(|(told, _)| told.as_deref()).collect();
+    Some(match (full.as_slice(), most.into_iter().flatten().reduce(f64::max)) {
+        ([], Some(most)) => format!("no limit of what was bought, of which at most {most:.0} % came"),
+        ([], None) => "not known for want of evidence".to_owned(),
+        (full, _) => format!("its limit of {}", full.join(" and of ")),
+    })
+}
+
 /// Where these limits come from, a sentence each.
 pub fn limits(record: &RunRecord) -> Vec<String> {
     let known = record.ceilings.iter().filter(|ceiling| ceiling.resource.starts_with("data_"));
@@ -168,6 +188,26 @@ mod tests {
     fn a_percentage_below_what_is_expected_is_not_rounded_up_to_it() {
         let all = [(97.5, Some(98.0)), (97.99, Some(98.0)), (98.2, Some(98.0)), (97.5, None)].map(|(a, b)| told(a, b));
         assert_eq!(all, ["97.5", "97.9", "98", "98"]);
+    }
+
+    #[test]
+    fn the_limit_that_was_reached_held_a_volume_back() {
+        let ceiling =
+            |resource: &str, value: f64| Ceiling { resource: resource.to_owned(), value, ..Default::default() };
+        // 10,000 and 20,000 I/Os of 8 KiB a second.
+        let mut record = record(1);
+        let mut held = |iops: f64, mb_per_s: f64| {
+            record.ceilings = vec![ceiling("data_iops", iops), ceiling("data_bandwidth", mb_per_s)];
+            held_back(&record).unwrap()
+        };
+        assert_eq!(held(20_000.0, 200.0), "its limit of 20,000 IOPS");
+        assert_eq!(held(20_500.0, 157.0), "its limit of 20,500 IOPS and of 157 MB/s");
+        assert_eq!(held(40_000.0, 157.0), "its limit of 157 MB/s");
+        assert_eq!(held(40_000.0, 313.0), "no limit of what was bought, of which at most 50 % came");
+        record.ceilings.clear();
+        assert!(held_back(&record).unwrap().starts_with("not known, as nobody said"));
+        record.repetitions.clear();
+        assert_eq!(held_back(&record), None, "of a database other sentences tell");
     }
 
     #[test]

@@ -86,6 +86,11 @@ impl Row<'_> {
         limits.percent_of(self.cell, self.iops.value, self.bytes_per_s())
     }
 
+    /// How much of the limit of operations and of the limit of bytes it delivered, in percent.
+    pub(super) fn percents_of(&self, limits: &Limits<'_>) -> [Option<f64>; 2] {
+        limits.percents_of(self.cell, self.iops.value, self.bytes_per_s())
+    }
+
     /// Whether it could not do all that the disk can: it was asked for a rate, or ran beside others.
     pub(super) fn is_held(&self) -> bool {
         let is_asked = self.points.iter().any(|point| point.get(Metric::AskedPerSecond).is_some());
@@ -205,7 +210,7 @@ pub fn table(record: &RunRecord) -> Option<Table> {
             (number(super::facts::with_interval(record.result.as_ref()).replace("Value", "IOPS"), ""), &|row| {
                 TableCell::from(Value { unit: String::new(), ..row.iops.clone() })
             }),
-            (number("Of bought", "%").spare(4), &|row| row.percent_of(&bought).into()),
+            (number("Of bought", "%").spare(1), &|row| row.percent_of(&bought).into()),
             (number("MB/s", ""), &|row| row.bytes_per_s().map(|bytes| bytes / MB as f64).into()),
             (number("p50", "ms").page("STATISTICS.md"), &|row| row.ms(Metric::LatencyUsP50).into()),
             (number("p99", "ms"), &|row| row.ms(Metric::LatencyUsP99).into()),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_measurement::{Figure, RequestKind, RunRecord};
 
+use super::bought::held_back;
 use super::kinds::{Kind, by_kind};
 use super::order::grouped;
 use super::{words, work};
@@ -168,7 +169,9 @@ const SAME_RATIO: f64 = 0.005;
 /// What both are called, where their users said it.
 fn names(one: &Compared<'_>, b: &str) -> String {
     match (&one.baseline.label, &one.candidate.label) {
-        (Some(baseline), Some(candidate)) if baseline != candidate => {
+        (Some(baseline), Some(candidate))
+            if baseline != candidate && (baseline.as_str(), candidate.as_str()) != ("A", b) =>
+        {
             format!(" A is {}, and {b} is {}.", plain(baseline), plain(candidate))
         }
         _ => String::new(),
@@ -218,6 +221,9 @@ const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the serve
 
 /// What held a run back, with how far it was used; without a limit what is known of it.
 fn limit(run: &RunRecord) -> String {
+    if let Some(held) = held_back(run) {
+        return held;
+    }
     let verdict = &run.verdict;
     match verdict.limit.as_deref() {
         None => {

@@ -3,6 +3,9 @@
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
+use super::cells::count_of;
+use crate::model::format::quantity;
+
 /// Above this share of a limit that can be had for ever it is no rounding.
 pub const BURST_PERCENT: f64 = 105.0;
 
@@ -36,10 +39,20 @@ impl<'a> Limits<'a> {
 
     /// How much of what was bought operations of a cell came to, in percent: of the limit that they came nearer to.
     pub fn percent_of(&self, cell: &Cell, iops: f64, bytes_per_s: Option<f64>) -> Option<f64> {
+        self.percents_of(cell, iops, bytes_per_s).into_iter().flatten().reduce(f64::max)
+    }
+
+    /// How much of the limit of operations and of the limit of bytes they came to, in percent.
+    pub fn percents_of(&self, cell: &Cell, iops: f64, bytes_per_s: Option<f64>) -> [Option<f64>; 2] {
         let of = |value: Option<f64>, limit: Option<f64>| Some(100.0 * value? / limit?);
         let counted = iops * f64::from(cell.writes_per_sync) * self.pieces(cell) as f64;
-        let iops = of(Some(counted), self.iops.map(|ceiling| ceiling.value));
-        iops.into_iter().chain(of(bytes_per_s, self.bytes_per_s)).reduce(f64::max)
+        [of(Some(counted), self.iops.map(|ceiling| ceiling.value)), of(bytes_per_s, self.bytes_per_s)]
+    }
+
+    /// The limit of operations and the limit of bytes, as they are told.
+    pub fn told(&self) -> [Option<String>; 2] {
+        let iops = self.iops.map(|iops| format!("{} IOPS", count_of(iops.value)));
+        [iops, self.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"))]
     }
 
     /// How many I/Os of the disks one of the cell is.

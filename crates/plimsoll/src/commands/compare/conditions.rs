@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use plimsoll_bench::definition::Definition;
 use plimsoll_bench::parameters::{Parameter, ParameterValue, Parameters};
 use plimsoll_bench::step::kinds::BUILT_IN;
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::units::format_significant;
+use plimsoll_measurement::{RunRecord, Subject};
 use serde_json::Value;
 
 /// Something that differs between two runs.
@@ -129,6 +130,13 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let platform = |run: &RunRecord| Some(format!("{}, {} CPUs", run.host.platform, run.host.cpus));
     add("client platform", Weight::Warns, platform(base), platform(other));
     add("client's load", Weight::Warns, load(base), load(other));
+    // What was bought of a volume is what people change of it.
+    if [base, other].iter().all(|run| run.subject == Subject::Volume) {
+        for (resource, what) in [("data_iops", "limit of operations"), ("data_bandwidth", "limit of bytes")] {
+            let [a, b] = [base, other].map(|run| lowest_ceiling(run, resource));
+            add(what, Weight::Setting, a, b);
+        }
+    }
     if is_one_engine {
         let names: BTreeSet<&String> = base.environment.keys().chain(other.environment.keys()).collect();
         for name in names.into_iter().filter(|name| *name != "scale") {
@@ -137,6 +145,13 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         }
     }
     found
+}
+
+/// The lowest ceiling that a run states of a resource, with its unit.
+fn lowest_ceiling(run: &RunRecord, resource: &str) -> Option<String> {
+    let of_it = run.ceilings.iter().filter(|ceiling| ceiling.resource == resource);
+    let lowest = of_it.min_by(|one, other| one.value.total_cmp(&other.value))?;
+    Some(format!("{} {}", format_significant(lowest.value), lowest.unit))
 }
 
 /// Why a ratio of two runs means nothing; `None` where it may mean something.
@@ -319,6 +334,23 @@ mod tests {
         // Of another engine the settings say nothing here.
         other.engine = "postgresql".to_owned();
         assert_eq!(weights(&base, &other).len(), 2);
+    }
+
+    #[test]
+    fn what_was_bought_of_a_volume_is_one_of_its_settings() {
+        let bought = |subject: Subject, iops: f64| {
+            let ceiling = plimsoll_measurement::Ceiling {
+                resource: "data_iops".to_owned(),
+                value: iops,
+                unit: "1/s".to_owned(),
+                ..Default::default()
+            };
+            RunRecord { subject, ceilings: vec![ceiling], ..run("insert", &[]) }
+        };
+        let found = differences(&bought(Subject::Volume, 3000.0), &bought(Subject::Volume, 6000.0));
+        let told = listed(&found, |weight| weight == Weight::Setting);
+        assert_eq!(told.as_deref(), Some("limit of operations (3,000 1/s against 6,000 1/s)"));
+        assert_eq!(differences(&bought(Subject::Database, 1.0), &bought(Subject::Database, 2.0)), []);
     }
 
     #[test]
