@@ -10,6 +10,8 @@ use crate::hindrance::Hindrance;
 pub struct Judgement {
     /// What to change, in the order in which it is to be done.
     pub advice: Vec<Advice>,
+    /// Files of which more is wanted, by their places in the list, in the order in which they get it.
+    pub order: Vec<usize>,
     /// Why a larger file would do no more, of each.
     pub(crate) held: Vec<Option<Hindrance>>,
     /// How many times what it does each can do at most, whatever its size.

@@ -58,7 +58,8 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         Some((_, ms)) => growth::slow(at, *ms, &case),
         None => growth::grow(at, &case),
     };
-    let alone: Vec<Advice> = case.in_order(&wanted).into_iter().filter_map(grow).collect();
+    let order = case.in_order(&wanted);
+    let alone: Vec<Advice> = order.iter().copied().filter_map(grow).collect();
     let Sought { mut grown, places_of, wanted, fit } = with_room(&alone, &case);
     more::or_rebuild(&mut grown, &case);
     let sizes: Vec<(usize, f64)> = judgement::sizes(&grown).collect();
@@ -108,6 +109,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
     let places = || 0..files.len();
     Judgement {
         advice: all,
+        order,
         held: places().map(|at| held::held(at, &case)).collect(),
         most_times: places().map(|at| held::most_times(at, &case)).collect(),
         unthrottled_ms: case.unthrottled_ms(),

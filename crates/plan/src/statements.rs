@@ -156,8 +156,9 @@ impl Steps {
         let free_gb = |file: &DatabaseFile| file.size_gb - content_gb(file);
         let all_free_gb: f64 = data[..kept].iter().map(|file| free_gb(file)).sum();
         let moved_gb: f64 = data[kept..].iter().map(|file| content_gb(file)).sum();
-        // What is emptied goes into what is free in the others, as far as there is room.
-        let is_emptied = moved_gb <= all_free_gb;
+        let kept_gb: f64 = moved_gb + data[..kept].iter().map(|file| content_gb(file)).sum::<f64>();
+        // What is emptied goes into what is free in the others, as far as there is room, and these can grow then.
+        let is_emptied = moved_gb + ROOM_PART * kept_gb <= all_free_gb;
         for file in &data[kept..] {
             let text = format!(
                 "-- {} is one file more than needed: where its filegroup has another, it can be emptied (DBCC SHRINKFILE ... EMPTYFILE) and \

@@ -489,3 +489,43 @@ fn sizes_beside_a_step_are_shown_as_they_were_given() {
     let near = "a,d,data,127.9,123,495,20\nb,l,log,129.01,1,400,8\nc,e,data,1791.6,9,5,3\n";
     check(PLAIN, &[(near, "--vcores 4", &["take 2,048.51 GB", "has 2,048 GB", "d data 127.9", "l log 129.01"], &[])]);
 }
+
+/// Where not all has room, the same files come first with layouts and without: of a database the log.
+#[test]
+fn what_has_room_is_the_same_with_layouts() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s,written_mb_per_s\nA,A1,data,500,480,2290,60,20\n\
+                A,A_log,log,100,2,480,5,5\nB,B1,data,900,400,3000,60,20\nB,B_log,log,300,4,600,5,5\n\
+                C,C1,data,128,60,490,30,10\nC,C_log,log,50,2,100,5,5\ntempdb,t,data,32,2,,,\n";
+    for options in ["--vcores 4", "--vcores 4 --layouts"] {
+        let out = said(list, options);
+        let enlarged =
+            ["[A] MODIFY FILE (NAME = N'A_log'", "[C] MODIFY FILE (NAME = N'C1'", "[A] MODIFY FILE (NAME = N'A1'"];
+        assert_eq!(enlarged.map(|one| out.contains(one)), [true, true, false], "{options}: {out}");
+    }
+}
+
+/// That nothing fits is said with what fits all the same.
+#[test]
+fn other_files_that_fit_are_named_where_nothing_else_does() {
+    const WANTED: &str = "None of it fits. Other files would carry A all the same, as is said below.";
+    let head = "database,file,type,size_gb,used_gb,iops,mb_per_s,written_mb_per_s\nA,A1,data,200,157,2244,59,5\n\
+                A,A2,data,200,95,2239,59,5\nA,A3,data,200,124,2120,40,5\nA,Alog,log,30,2,225,3,3\n\
+                Fill,F,data,1382,524,300,5,1\ntempdb,t,data,24,1,,,\n";
+    check(
+        head,
+        &[
+            (
+                "",
+                "--vcores 4",
+                &[WANTED, "What is advised takes one of these:", "Other files of A would carry it in"],
+                &[],
+            ),
+            (
+                "Z,Z1,data,8,5,490,5,5\nZ,log,log,8,5,1,1,1\n",
+                "--vcores 4 --most-files 3",
+                &["None of it fits. It takes one of these:"],
+                &["Other files would carry"],
+            ),
+        ],
+    );
+}

@@ -9,15 +9,18 @@ use plimsoll_plan::{Advice, DatabaseFile, FileKind, FileLimits, Finding, Limits}
 
 use super::brings::{MOST_NAMED, gains, has};
 use super::further::{larger_files, more_files, or_rebuild, short};
+use super::layouts::{Found, better};
 use super::log_growth::{LESS_LOG, READ_TIMES, are_parted, by_cores, governor, log_rate};
 use super::log_next::log_next;
+use super::of_plan::Plan;
 use crate::model::format::{count, gigabytes, listed, quantity};
 
 /// The rule of waits for the governor.
 const GOVERNOR_WAITS: &str = "log-governor-waits";
 
 /// What one piece of advice says, which is one of all.
-pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Limits) -> String {
+pub fn advice(one: &Advice, plan: &Plan<'_>) -> String {
+    let Plan { files, limits, advised: all, .. } = *plan;
     let names = |all: &[usize]| listed(&all.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let named = || names(&one.files);
     let stands = |percent: f64, of: LimitOf| stands(&named(), &one.files, (files, limits), percent, of);
@@ -42,7 +45,7 @@ pub fn advice(one: &Advice, all: &[Advice], files: &[DatabaseFile], limits: &Lim
             )
         }
         Finding::Space { needed_gb, space_gb, most_gb, back_gb } => raise(*needed_gb, *space_gb, *most_gb, *back_gb),
-        Finding::Short { .. } => no_space(one, files),
+        Finding::Short { .. } => no_space(one, plan),
         Finding::LogFirst => log_first(one, files),
         Finding::Grow { .. } => grow(one, all, files, limits),
         Finding::Add { used_percent, of, shrunk, larger, brings, fits, .. } => {
@@ -135,7 +138,8 @@ fn log_first(one: &Advice, files: &[DatabaseFile]) -> String {
 }
 
 /// That there is not so much space to be had.
-fn no_space(one: &Advice, files: &[DatabaseFile]) -> String {
+fn no_space(one: &Advice, plan: &Plan<'_>) -> String {
+    let files = plan.files;
     let Finding::Short { files_gb, blobs_gb, larger, added, back_gb, others_and_largest_gb, after, elsewhere } =
         &one.finding
     else {
@@ -143,7 +147,26 @@ fn no_space(one: &Advice, files: &[DatabaseFile]) -> String {
     };
     let names = |places: &[usize]| listed(&places.iter().map(|at| files[*at].label()).collect::<Vec<_>>(), MOST_NAMED);
     let counts = ([*larger, *added], *back_gb, *others_and_largest_gb);
-    short([&names(&one.files), &names(after)], one.files.len(), [*files_gb, *blobs_gb], counts, elsewhere)
+    let otherwise = plan.searched.and_then(|found| otherwise(found, plan));
+    let fit = (one.files.len(), otherwise.as_deref());
+    short([&names(&one.files), &names(after)], fit, [*files_gb, *blobs_gb], counts, elsewhere)
+}
+
+/// That other files carry databases which have no room for what is advised, and what else there is for the others.
+fn otherwise(found: &Found, plan: &Plan<'_>) -> Option<String> {
+    let carried = better(found, plan.advised, plan.files);
+    let databases: Vec<&str> = carried.iter().map(|one| one.need.database.as_str()).collect();
+    let is_out = |one: &&Advice| {
+        matches!(one.finding, Finding::Grow { fits: false, .. } | Finding::Add { fits: false, .. })
+            && !one.files.iter().any(|at| {
+                let own = &plan.files[*at].database;
+                databases.iter().any(|database| database.eq_ignore_ascii_case(own))
+            })
+    };
+    let rest = if plan.advised.iter().any(|one| is_out(&one)) { "The rest" } else { "What is advised" };
+    let names = listed(&databases, MOST_NAMED);
+    (!databases.is_empty())
+        .then(|| format!("Other files would carry {names} all the same, as is said below. {rest} takes"))
 }
 
 /// Half of what one write of a log may have, in KB: smaller ones leave room for more commits each.

@@ -210,7 +210,7 @@ pub fn table(record: &RunRecord) -> Option<Table> {
             (number(super::facts::with_interval(record.result.as_ref()).replace("Value", "IOPS"), ""), &|row| {
                 TableCell::from(Value { unit: String::new(), ..row.iops.clone() })
             }),
-            (number("Of bought", "%").spare(1), &|row| row.percent_of(&bought).into()),
+            (number("Of limit", "%").spare(1), &|row| row.percent_of(&bought).into()),
             (number("MB/s", ""), &|row| row.bytes_per_s().map(|bytes| bytes / MB as f64).into()),
             (number("p50", "ms").page("STATISTICS.md"), &|row| row.ms(Metric::LatencyUsP50).into()),
             (number("p99", "ms"), &|row| row.ms(Metric::LatencyUsP99).into()),

@@ -8,10 +8,10 @@ use plimsoll_plan::{DatabaseFile, Finding};
 use super::brings::{MOST_NAMED, gains, has};
 use crate::model::format::{count, gigabytes, listed};
 
-/// That there is not so much space to be had, and what comes first.
+/// That there is not so much space to be had, and what comes first. `otherwise` are databases that other files carry, and begins what the others take.
 pub(super) fn short(
     [named, after]: [&str; 2],
-    fit: usize,
+    (fit, otherwise): (usize, Option<&str>),
     [files_gb, blobs_gb]: [[Option<f64>; 2]; 2],
     ([larger, added], back_gb, [others_gb, largest_gb]): ([usize; 2], f64, [f64; 2]),
     elsewhere: &[Elsewhere],
@@ -55,7 +55,7 @@ pub(super) fn short(
         others.push("a machine with disks of its own".to_owned());
     }
     others.extend(over(blobs_gb).filter(|_| over(files_gb).is_none()).map(|_| "fewer and larger files".to_owned()));
-    let what = if fit == 0 { "It takes" } else { "The rest takes" };
+    let what = otherwise.unwrap_or(if fit == 0 { "It takes" } else { "The rest takes" });
     let after = if after.is_empty() || given.is_some() {
         String::new()
     } else {

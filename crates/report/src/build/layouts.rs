@@ -253,33 +253,47 @@ fn as_advised(found: &Found, files: &[DatabaseFile]) -> String {
 /// A layout is far better where it lets files do so many times the gain of what is advised.
 const FAR_BETTER: f64 = 2.0;
 
+/// A layout that is far better than what is advised.
+pub(super) struct Better<'a> {
+    pub(super) need: &'a Need,
+    layout: &'a Layout,
+    now_gb: f64,
+    gain: &'a Gain,
+}
+
+impl Better<'_> {
+    pub(super) fn sentence(&self) -> String {
+        let Self { need, layout, now_gb, gain } = self;
+        format!(
+            "Other files of {} would carry it in {} (it has {} now): {}. The data files would have enough then{}. Rows are moved for that: --layouts \
+             shows how.",
+            need.database,
+            gigabytes(layout.space_gb),
+            gigabytes(*now_gb),
+            in_words(layout),
+            gains(&gain.brings)
+        )
+    }
+}
+
 /// Layouts that take no more space than the further files that are advised, and bring far more.
-pub(super) fn better(found: &Found, advised: &[Advice], files: &[DatabaseFile]) -> Vec<String> {
-    let of = |(need, layout): (&Need, &Layout)| {
+pub(super) fn better<'a>(found: &'a Found, advised: &[Advice], files: &[DatabaseFile]) -> Vec<Better<'a>> {
+    let of = |(need, layout): (&'a Need, &'a Layout)| {
         let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(&need.database);
         let own = advised.iter().filter(|one| one.files.iter().any(|at| is_own(*at)));
         let each = own.filter_map(|one| match &one.finding {
             Finding::Add { added, size_gb, brings: Some(brings), fits: true, .. } => {
                 Some((*added as f64 * size_gb, brings.most_percent))
             }
-            Finding::Add { .. } | Finding::Elsewhere { .. } => Some((0.0, 0.0)),
+            Finding::Add { .. } | Finding::Elsewhere { .. } | Finding::Grow { fits: false, .. } => Some((0.0, 0.0)),
             _ => None,
         });
         let (added_gb, most_percent) = each.reduce(|sum, one| (sum.0 + one.0, sum.1.max(one.1)))?;
         let gain = found.gains.iter().find(|one| is_own(one.file) && files[one.file].kind == FileKind::Data)?;
         let now_gb: f64 = (0..files.len()).filter(|at| is_own(*at)).map(|at| files[at].size_gb).sum();
         let is_less = layout.space_gb <= now_gb + added_gb;
-        (is_less && gain.brings.most_percent > FAR_BETTER * most_percent).then(|| {
-            format!(
-                "Other files of {} would carry it in {} (it has {} now): {}. The data files would have enough then{}. Rows are moved for that: --layouts \
-                 shows how.",
-                need.database,
-                gigabytes(layout.space_gb),
-                gigabytes(now_gb),
-                in_words(layout),
-                gains(&gain.brings)
-            )
-        })
+        let is_far_better = gain.brings.most_percent > FAR_BETTER * most_percent;
+        (is_less && is_far_better).then_some(Better { need, layout, now_gb, gain })
     };
     found.pairs().filter_map(of).take(MOST_NAMED).collect()
 }

@@ -53,7 +53,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
     let is_smaller = |one: &&Advice| matches!(one.finding, Finding::Shrink { .. });
     let (smaller, first): (Vec<&Advice>, Vec<&Advice>) = first.into_iter().partition(is_smaller);
     for one in first {
-        answer.say(Tone::Plain, advice(one, advised, files, limits));
+        answer.say(Tone::Plain, advice(one, plan));
     }
     answer.say(Tone::Plain, advised::smaller(&smaller, files));
     if grown > MOST_GROWN {
@@ -66,8 +66,8 @@ pub fn report(plan: &Plan<'_>) -> Report {
         answer.say(Tone::Plain, doubts::nothing_to_gain(plan));
     }
     answer.say(Tone::Plain, left_for_further(&rest, plan));
-    for sentence in plan.searched.iter().flat_map(|found| layouts::better(found, advised, files)) {
-        answer.say(Tone::Plain, sentence);
+    for one in plan.searched.iter().flat_map(|found| layouts::better(found, advised, files)) {
+        answer.say(Tone::Plain, one.sentence());
     }
     for sentence in found.iter().flat_map(|found| layouts::sentences(found, files, storage)) {
         answer.say(Tone::Plain, sentence);
@@ -115,7 +115,7 @@ pub fn report(plan: &Plan<'_>) -> Report {
         further.say(Tone::Quiet, text.to_owned());
     }
     for one in rest {
-        further.say(Tone::Plain, advice(one, advised, files, limits));
+        further.say(Tone::Plain, advice(one, plan));
     }
     let mut more = Part::detail("What was published");
     more.table("Limits of a file by its size", steps(storage));

@@ -5,7 +5,7 @@ use plimsoll_plan::against::{Against, Breaks, Pool};
 use plimsoll_plan::choice::{Enlarged, Gain};
 use plimsoll_plan::demand::Interval;
 use plimsoll_plan::sources::Disks;
-use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Limits, Step, Storage};
+use plimsoll_plan::{Activity, Advice, DatabaseFile, Demand, Step, Storage};
 use plimsoll_report::disks;
 use plimsoll_report::layouts::{Found, Row};
 use plimsoll_report::planned::{self, Plan};
@@ -104,10 +104,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         ("instance", Some(Value::Object(instance))),
         ("waits", waits),
         ("cpu_percent", plan.observed.cpu_percent.map(|percent| json!(percent))),
-        (
-            "advice",
-            Some(json!(plan.advised.iter().map(|one| advice_of(one, plan.advised, all, found)).collect::<Vec<_>>())),
-        ),
+        ("advice", Some(json!(plan.advised.iter().map(|one| advice_of(one, plan)).collect::<Vec<_>>()))),
         ("remarks", Some(plan.remarks).filter(|all| !all.is_empty()).map(|all| json!(all))),
         (
             "statements",
@@ -184,12 +181,12 @@ pub fn disks(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Value
     })
 }
 
-fn advice_of(one: &Advice, advised: &[Advice], all: &[DatabaseFile], limits: &Limits) -> Value {
-    let files = one.files.iter().map(|at| format!("{}.{}", all[*at].database, all[*at].name));
+fn advice_of(one: &Advice, plan: &Plan<'_>) -> Value {
+    let files = one.files.iter().map(|at| format!("{}.{}", plan.files[*at].database, plan.files[*at].name));
     json!({
         "rule": one.rule.id,
         "files": files.collect::<Vec<_>>(),
-        "text": planned::advice(one, advised, all, limits),
+        "text": planned::advice(one, plan),
         "is_alternative": one.is_alternative,
         "source": one.rule.source,
         "date": one.rule.date,

@@ -61,11 +61,15 @@ impl Given<'_> {
         all
     }
 
-    /// What ways are made of, first what uses most of its limits.
+    /// What ways are made of, in the order in which it was judged; behind that first what uses most of its limits.
     fn wanted<'e>(&self, enlarged: impl IntoIterator<Item = &'e Enlarged>) -> Vec<Bundle> {
         let mut all: Vec<Bundle> = enlarged.into_iter().flat_map(|one| self.bundles(one)).collect();
         let most = |one: &Bundle| one.files.iter().map(|at| self.percent(*at)).fold(0.0, f64::max);
-        all.sort_by(|a, b| most(b).total_cmp(&most(a)));
+        let place = |one: &Bundle| {
+            let order = &self.judged.order;
+            order.iter().position(|at| one.files.contains(at)).unwrap_or(order.len())
+        };
+        all.sort_by(|a, b| place(a).cmp(&place(b)).then(most(b).total_cmp(&most(a))));
         all
     }
 
@@ -90,7 +94,7 @@ impl Given<'_> {
     }
 }
 
-/// Leaves out what is to grow and has no room to, whatever the space is raised to. What uses most of its limits comes first.
+/// Leaves out what is to grow and has no room to, whatever the space is raised to.
 pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
     let Given { files, limits, storage, judged } = given;
     let wanted = given.wanted(&found.enlarged);
