@@ -91,6 +91,12 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
     if !(LEAST_UNIT_BYTES..=LARGEST_UNIT_BYTES).contains(&unit_bytes) {
         return Err(usage(format!("an allocation unit of {} is not from 512 B to 256 MiB", size_of_block(unit_bytes))));
     }
+    if let Some(columns) = purchase.columns.filter(|columns| count == 1 && *columns != 1) {
+        return Err(usage(format!(
+            "{columns} columns need {columns} disks, and one was given: such as '16 x {disks}'",
+            disks = purchase.disks
+        )));
+    }
     if layout == Layout::Spanned && purchase.columns.is_some() {
         return Err(usage("a spanned volume has no columns: leave them out, or stripe the disks".to_owned()));
     }

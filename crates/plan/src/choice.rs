@@ -7,7 +7,7 @@ use crate::gain::{Bound, Brings, all_of, brings_all};
 use crate::judgement::Judgement;
 use crate::layout::{Layout, Need, Rules};
 use crate::limits::{FileLimits, Next, of_file};
-use crate::rules::used;
+use crate::rules::{is_full, used};
 use crate::storage::{LimitOf, Storage};
 
 /// To move rows among files is work: what saves it may take so many times the space.
@@ -65,7 +65,7 @@ pub fn choose(
     let unlaid = unlaid(&own, files);
     // Further files are advised with so much to spare, and no more.
     let is_enough = rules.headroom_percent <= Rules::default().headroom_percent;
-    let further: Vec<usize> = added(judged, |at| own.contains(&at)).filter(|_| is_enough).collect();
+    let further: Vec<usize> = added(judged, |at| own.contains(&at), false).filter(|_| is_enough).collect();
     let adds = |way: &Enlarged| way.further.iter().any(|place| added_gb(&judged.advice[*place]) > 0.0);
     let case = Case { own: &own, tight: &tight, further: &further, files, judged, storage, rules };
     let (larger, further) = (case.way(false), (!further.is_empty()).then(|| case.way(true)).flatten());
@@ -116,15 +116,16 @@ fn unlaid(own: &[usize], files: &[DatabaseFile]) -> Option<Choice> {
     (!DatabaseFile::have_rates_alike(&data)).then_some(Choice::Unknown)
 }
 
-/// The advice of further files that fits, of these files, by its places.
-fn added(judged: &Judgement, is_own: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+/// The advice of further files of these files that fits, or of all, by its places.
+fn added(judged: &Judgement, is_own: impl Fn(usize) -> bool, takes_all: bool) -> impl Iterator<Item = usize> {
     let is_added = move |one: &Advice| {
-        matches!(one.finding, Finding::Add { fits: true, .. }) && one.files.iter().all(|at| is_own(*at))
+        let is_one = matches!(one.finding, Finding::Add { fits, .. } if fits || takes_all);
+        is_one && one.files.iter().all(|at| is_own(*at))
     };
     judged.advice.iter().enumerate().filter(move |(_, one)| is_added(one)).map(|(place, _)| place)
 }
 
-/// What is advised of these files of a database, as far as the instance has room for it. `None` where that is nothing.
+/// What is advised of these files of a database, and has room beside all as it is. `None` where that is nothing.
 pub fn advised(
     database: &str,
     (files, judged): (&[DatabaseFile], &Judgement),
@@ -133,9 +134,13 @@ pub fn advised(
     advised_with(database, (files, judged), is_of, false)
 }
 
-/// The same with larger files that have no room beside all as it is: layouts of others may make some.
-pub fn advised_beside_layouts(database: &str, (files, judged): (&[DatabaseFile], &Judgement)) -> Option<Enlarged> {
-    advised_with(database, (files, judged), |_| true, true)
+/// The same with what has no room beside all as it is: ways of others may leave some.
+pub fn advised_beside_others(
+    database: &str,
+    (files, judged): (&[DatabaseFile], &Judgement),
+    is_of: impl Fn(usize) -> bool,
+) -> Option<Enlarged> {
+    advised_with(database, (files, judged), is_of, true)
 }
 
 fn advised_with(
@@ -154,7 +159,7 @@ fn advised_with(
             grown.extend(one.files.iter().filter(|at| is_own(**at)).map(|at| (*at, *size_gb)));
         }
     }
-    let further: Vec<usize> = added(judged, is_own).collect();
+    let further: Vec<usize> = added(judged, is_own, takes_more).collect();
     let is_nothing = grown.is_empty() && further.is_empty();
     let own = (0..files.len()).filter(|at| files[*at].database.eq_ignore_ascii_case(database));
     let space_gb = space_gb(&own.collect::<Vec<_>>(), &grown, &further, (files, judged));
@@ -236,8 +241,14 @@ fn alike(grown: &[(usize, f64)], own: &[usize], files: &[DatabaseFile], storage:
         let are_data = a.kind == FileKind::Data && b.kind == FileKind::Data;
         are_data && a.filegroup == b.filegroup && storage.step(a.size_gb) == storage.step(b.size_gb)
     };
+    // Into one that is full no rows go.
+    let takes_rows = |at: usize| {
+        let percent = || used(&files[at], &of_file(&files[at], storage)).map_or(0.0, |(percent, _)| percent);
+        !is_full(&files[at]) || percent() >= AT_LIMIT_PERCENT
+    };
     let size_gb = |at: usize| {
-        let like = grown.iter().filter(|(other, _)| *other == at || is_like(*other, at)).map(|(_, size_gb)| *size_gb);
+        let is_along = |other: usize| other == at || (is_like(other, at) && takes_rows(at));
+        let like = grown.iter().filter(|(other, _)| is_along(*other)).map(|(_, size_gb)| *size_gb);
         like.reduce(f64::max).filter(|size_gb| *size_gb > files[at].size_gb)
     };
     let rest = own.iter().copied().filter(|at| grown.iter().all(|(other, _)| other != at));

@@ -7,7 +7,7 @@ use crate::judgement::{self, Judgement};
 use crate::limits::Limits;
 use crate::storage::Storage;
 
-mod alike;
+pub(crate) mod alike;
 mod case;
 mod diagnosis;
 mod growth;
@@ -18,7 +18,7 @@ mod sizes;
 pub mod space;
 
 use case::Case;
-pub use case::{used, used_of};
+pub use case::{is_full, used, used_of};
 pub use diagnosis::{NORMAL_MS, THROTTLED_MS, is_of_storage};
 pub use observed::{Observed, WaitShares};
 pub use sizes::are_unequal;

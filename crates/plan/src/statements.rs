@@ -54,18 +54,12 @@ impl Steps {
 
     /// Spreads rows over the files that are there: a remark, as each index has a statement of its own.
     fn spread(&mut self, beside: &DatabaseFile) {
-        let group = beside.filegroup.as_deref().map(in_a_line).map(|group| format!(" of filegroup {group}"));
-        let text = format!(
-            "-- Rebuild the indexes{} in {} (ALTER INDEX ALL ON ... REBUILD), so that rows are spread over all files.\n",
-            group.unwrap_or_default(),
-            in_a_line(&beside.database)
-        );
-        self.grows.push(Step { database: beside.database.clone(), text, gb: 0.0 });
+        self.grows.push(Step { database: beside.database.clone(), text: rebuild(beside), gb: 0.0 });
     }
 
     /// Carries out what more files of a filegroup need, `at` being one of those that are there.
     pub fn more(&mut self, finding: &Finding, at: usize, files: &[DatabaseFile]) {
-        let Finding::Add { added, size_gb, shrunk, fits: true, .. } = finding else { return };
+        let Finding::Add { added, size_gb, shrunk, .. } = finding else { return };
         if *added == 0 {
             return self.spread(&files[at]);
         }
@@ -111,13 +105,13 @@ impl Steps {
     }
 
     /// Gives a database other files. Nothing where they are as they should be. As long as a file has all rows it keeps its limits:
-    /// `like_gb` is the smallest size with those of a size.
+    /// `like_gb` is the smallest size with those of a size, and `carries` whether a file carries so many IOPS and MB/s more as it is.
     pub fn layout(
         &mut self,
         database: &str,
         files: &[DatabaseFile],
         layout: &Layout,
-        like_gb: &dyn Fn(f64) -> Option<f64>,
+        (like_gb, carries): (&dyn Fn(f64) -> Option<f64>, &dyn Fn(&DatabaseFile, [f64; 2]) -> bool),
     ) {
         let of = |kind: FileKind| {
             let own =
@@ -139,7 +133,12 @@ impl Steps {
         if let Some(first) = data.first().or(logs.first()) {
             self.add(first, files, (layout.data_files as usize).saturating_sub(kept), layout.data_gb);
         }
-        self.give(database, &data, kept, layout.data_gb, like_gb);
+        self.give(database, &data, kept, layout.data_gb, (like_gb, carries));
+        // What comes from a file that goes is spread by what is free, and not alike.
+        if let Some(gone) = data.get(kept).filter(|_| kept > 1) {
+            let text = rebuild(gone);
+            self.gives.push(Step { database: database.to_owned(), text, gb: 0.0 });
+        }
     }
 
     /// What data files give back, of which the first so many are kept. Pages stay where they are until indexes are rebuilt, so that no file is
@@ -150,15 +149,21 @@ impl Steps {
         data: &[&DatabaseFile],
         kept: usize,
         data_gb: f64,
-        like_gb: &dyn Fn(f64) -> Option<f64>,
+        (like_gb, carries): (&dyn Fn(f64) -> Option<f64>, &dyn Fn(&DatabaseFile, [f64; 2]) -> bool),
     ) {
         let content_gb = |file: &DatabaseFile| file.used_gb.unwrap_or(file.size_gb);
         let free_gb = |file: &DatabaseFile| file.size_gb - content_gb(file);
         let all_free_gb: f64 = data[..kept].iter().map(|file| free_gb(file)).sum();
         let moved_gb: f64 = data[kept..].iter().map(|file| content_gb(file)).sum();
         let kept_gb: f64 = moved_gb + data[..kept].iter().map(|file| content_gb(file)).sum::<f64>();
-        // What is emptied goes into what is free in the others, as far as there is room, and these can grow then.
-        let is_emptied = moved_gb + ROOM_PART * kept_gb <= all_free_gb;
+        // What is emptied goes into what is free in the others, as far as there is room with which these can grow, and they carry it.
+        let rate = |of: fn(&DatabaseFile) -> Option<f64>| data[kept..].iter().filter_map(|file| of(file)).sum::<f64>();
+        let moved = [rate(|file| file.iops), rate(|file| file.mb_per_s)];
+        let is_carried = |file: &&DatabaseFile| {
+            let part = if all_free_gb > 0.0 { free_gb(file) / all_free_gb } else { 0.0 };
+            carries(file, moved.map(|rate| rate * part))
+        };
+        let is_emptied = moved_gb + ROOM_PART * kept_gb <= all_free_gb && data[..kept].iter().all(is_carried);
         for file in &data[kept..] {
             let text = format!(
                 "-- {} is one file more than needed: where its filegroup has another, it can be emptied (DBCC SHRINKFILE ... EMPTYFILE) and \
@@ -296,10 +301,13 @@ impl Steps {
         let (back, last): (Vec<&Step>, Vec<&Step>) = self.gives.iter().partition(|step| step.gb > 0.0);
         let first: Vec<&Step> = self.shrinks.iter().chain(back).collect();
         // Writing to a String can't fail.
+        let free = match free_gb {
+            over if over < 0.0 => format!("Files take {} GB more than there are", (-over).ceil()),
+            free => format!("{} GB are free", free.floor()),
+        };
         let _ = writeln!(
             text,
-            "-- {} GB are free, and the statements take {}.{}",
-            free_gb.max(0.0).floor(),
+            "-- {free}, and the statements take {}.{}",
             needed_gb.ceil(),
             if first.is_empty() { "" } else { " First give space back by hand:" }
         );
@@ -339,6 +347,16 @@ pub const SPACE_STEP_GB: f64 = 32.0;
 /// The next of these.
 pub(crate) fn in_steps(gb: f64) -> f64 {
     (gb / SPACE_STEP_GB).ceil() * SPACE_STEP_GB
+}
+
+/// That rows of a filegroup are to be spread, which has this file.
+fn rebuild(one: &DatabaseFile) -> String {
+    let group = one.filegroup.as_deref().map(in_a_line).map(|group| format!(" of filegroup {group}"));
+    format!(
+        "-- Rebuild the indexes{} in {} (ALTER INDEX ALL ON ... REBUILD), so that rows are spread over all files.\n",
+        group.unwrap_or_default(),
+        in_a_line(&one.database)
+    )
 }
 
 fn bracketed(name: &str) -> String {

@@ -198,7 +198,7 @@ fn what_is_advised_of_files_is_what_they_do_then() {
 fn follow_layout(files: &[DatabaseFile], layout: &Layout, free_gb: f64, storage: &Storage<'_>) -> f64 {
     let mut steps = Steps::default();
     let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
-    steps.layout("a", files, layout, &like_gb);
+    steps.layout("a", files, layout, (&like_gb, &|_, _| true));
     let text = steps.text(Some(free_gb), None);
     let mut gb: BTreeMap<&str, [f64; 2]> =
         files.iter().map(|file| (file.name.as_str(), [file.size_gb, file.used_gb.unwrap_or(file.size_gb)])).collect();

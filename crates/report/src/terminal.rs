@@ -157,7 +157,7 @@ impl Page {
     /// Bars and courses as far as letters can draw them; nothing of other pictures.
     fn picture(&mut self, picture: &Picture) {
         let lines: Vec<Drawing> = match picture {
-            Picture::Bars(chart) => bars(chart),
+            Picture::Bars(chart) => bars(chart, self.style.width),
             Picture::Strips(panel) => panel.strips.iter().take(STRIPS).flat_map(courses).collect(),
             Picture::Lines(chart) if !chart.x.kind.is_logarithmic() && !chart.y.kind.is_logarithmic() => {
                 let lines = chart.lines.iter().filter(|line| line.look != Look::Guide);
@@ -199,6 +199,8 @@ impl Page {
 
 /// Letters of the longest bar or course, and of the longest name beside one.
 const DRAWING: usize = 40;
+/// And of the longest where there is little room.
+const LEAST_DRAWING: usize = 8;
 const NAMES: usize = 32;
 
 /// The first strips of a panel say most: what was delivered, and what was used.
@@ -213,12 +215,17 @@ fn padded(text: &str, width: usize) -> String {
 }
 
 /// Name, bar and value of each bar; the longest, or the limit of all, fills the room.
-fn bars(chart: &BarChart) -> Vec<Drawing> {
+fn bars(chart: &BarChart, width: usize) -> Vec<Drawing> {
     let lengths = chart.bars().map(|bar| bar.value.value).chain(chart.limit);
     let longest = lengths.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let all = || chart.groups.iter().flat_map(|group| group.bars.iter().map(move |(_, one)| (group, one)));
+    let names = all().map(|(group, bar)| letters(&chart.name(group, bar))).max().unwrap_or(0).min(NAMES);
+    let values = all().map(|(_, bar)| letters(&value(&bar.value))).max().unwrap_or(0);
+    // Names and values have two blanks beside them.
+    let room = width.saturating_sub(names + values + 4).clamp(LEAST_DRAWING, DRAWING);
     let bar = |group: &Group, bar: &Bar| {
-        let length = (bar.value.value / longest * DRAWING as f64).round() as usize;
-        (chart.name(group, bar), "█".repeat(length.min(DRAWING)), value(&bar.value))
+        let length = (bar.value.value / longest * room as f64).round() as usize;
+        (chart.name(group, bar), "█".repeat(length.min(room)), value(&bar.value))
     };
     chart.groups.iter().flat_map(|group| group.bars.iter().map(move |(_, one)| bar(group, one))).collect()
 }

@@ -55,6 +55,7 @@ fn terminal_lists_and_compares() {
         confidence: 0.95,
         verdict: "better".into(),
         why: None,
+        is_withheld: false,
     };
     let unknown = Comparison {
         metric: "latency_p99".into(),
@@ -64,6 +65,7 @@ fn terminal_lists_and_compares() {
         high: None,
         verdict: "undecided".into(),
         why: Some("single repetitions show no spread; use at least 3 per side".into()),
+        is_withheld: false,
         ..rate.clone()
     };
     let worse = Comparison { metric: "latency_p50".into(), verdict: "worse".into(), ..rate.clone() };

@@ -58,15 +58,38 @@ pub(super) fn in_order<T>(jobs: &mut [(Job, T)]) {
 /// For each job whether it ran beside the one before it; `elapsed_seconds` is what all of them took.
 pub(super) fn beside(jobs: &[Job], elapsed_seconds: Option<f64>) -> Vec<Beside> {
     if let Some(told) = by_their_times(jobs) {
-        return told;
+        return partly(told, jobs, |job| {
+            let from = job.began_ms.unwrap_or_default() / 1e3;
+            (from, from + job.seconds)
+        });
     }
     let told = by_their_waits(jobs, false);
+    let told = partly(told, jobs, |job| (job.end_seconds() - job.seconds, job.end_seconds()));
     let starts = (0..jobs.len()).filter(|at| told[*at] == Beside::No);
     let ends = starts.clone().skip(1).chain([jobs.len()]);
     let longest = |all: &[Job]| all.iter().map(|job| job.ramp_seconds + job.seconds).fold(0.0, f64::max);
     let needed: f64 = starts.zip(ends).map(|(from, to)| longest(&jobs[from..to])).sum();
     let is_shorter = elapsed_seconds.is_some_and(|elapsed| needed > elapsed + ROUNDING_SECONDS);
     if is_shorter { by_their_waits(jobs, true) } else { told }
+}
+
+/// Jobs that began or ended so much of their time before others had the disk for themselves that long.
+const ALONE_PART: f64 = 0.1;
+
+/// The same, with those of which some had the disk for themselves for a part of their time.
+fn partly(mut told: Vec<Beside>, jobs: &[Job], span: impl Fn(&Job) -> (f64, f64)) -> Vec<Beside> {
+    let starts: Vec<usize> = (0..jobs.len()).filter(|at| told[*at] == Beside::No).chain([jobs.len()]).collect();
+    for group in starts.windows(2).map(|ends| ends[0]..ends[1]) {
+        let spans: Vec<(f64, f64)> = jobs[group.clone()].iter().map(&span).collect();
+        let first_end = spans.iter().map(|span| span.1).fold(f64::INFINITY, f64::min);
+        let last_begin = spans.iter().map(|span| span.0).fold(f64::NEG_INFINITY, f64::max);
+        let is_partly = spans.iter().any(|(from, to)| {
+            let alone = (last_begin - from).max(to - first_end);
+            alone > ALONE_PART * (to - from)
+        });
+        told[group].iter_mut().skip(1).filter(|_| is_partly).for_each(|one| *one = Beside::Partly);
+    }
+    told
 }
 
 /// `None` unless all say when they began.
@@ -133,7 +156,7 @@ mod tests {
     fn who_begins_when_the_others_are_over_has_the_disk_for_itself() {
         let late = |name: &str, delay_seconds| Job { delay_seconds, ..job(name, 0) };
         let all = [job("a", 0), late("b", 9.95), late("c", 15.0), late("d", 25.0)];
-        assert_eq!(beside(&all, Some(35.0)), [Beside::No, Beside::No, Beside::Told, Beside::No]);
+        assert_eq!(beside(&all, Some(35.0)), [Beside::No, Beside::No, Beside::Partly, Beside::No]);
         // Its delay is not added to what the jobs before it took.
         let walled = [job("a", 0), late("b", 10.0), job("c", 1)];
         assert_eq!(beside(&walled, Some(30.0)), [Beside::No; 3]);
@@ -160,8 +183,9 @@ mod tests {
     #[test]
     fn groups_that_took_less_time_than_one_after_another_ran_at_once() {
         let all = [job("a", 0), Job { ramp_seconds: 2.0, ..job("b", 1) }, job("c", 1)];
-        assert_eq!(beside(&all, Some(22.0)), [Beside::No, Beside::No, Beside::Told]);
-        assert_eq!(beside(&all, Some(21.0)), [Beside::No, Beside::No, Beside::Told], "that may be rounding");
+        // The one with a ramp goes on when the other one is over.
+        assert_eq!(beside(&all, Some(22.0)), [Beside::No, Beside::No, Beside::Partly]);
+        assert_eq!(beside(&all, Some(21.0)), [Beside::No, Beside::No, Beside::Partly], "that may be rounding");
         assert_eq!(beside(&all, Some(12.0)), [Beside::No, Beside::Reckoned, Beside::Told]);
         let walled = [job("a", 0), Job { waits: true, ..job("b", 1) }, job("c", 2)];
         assert_eq!(beside(&walled, Some(20.0)), [Beside::No, Beside::No, Beside::Reckoned]);
@@ -172,10 +196,11 @@ mod tests {
         let at =
             |name: &str, group: i64, seconds: f64| Job { began_ms: Some(1e12 + 1e3 * seconds), ..job(name, group) };
         let all = [at("a", 0, 0.0), at("b", 1, 5.0), at("c", 1, 15.0), at("d", 1, 24.95)];
-        assert_eq!(beside(&all, Some(10.0)), [Beside::No, Beside::Told, Beside::No, Beside::No]);
+        assert_eq!(beside(&all, Some(10.0)), [Beside::No, Beside::Partly, Beside::No, Beside::No]);
         // What it does before it counts takes from others as well.
         let ramped = Job { ramp_seconds: 2.0, ..at("b", 1, 11.0) };
-        assert_eq!(beside(&[at("a", 0, 0.0), ramped], None), [Beside::No, Beside::Told]);
+        assert_eq!(beside(&[at("a", 0, 0.0), ramped], None), [Beside::No, Beside::Partly]);
+        assert_eq!(beside(&[at("a", 0, 0.0), at("b", 0, 0.9)], None), [Beside::No, Beside::Told]);
         // One that is told of first may have begun last.
         assert_eq!(beside(&[at("a", 0, 20.0), at("b", 0, 0.0)], None), [Beside::No, Beside::No]);
         assert_eq!(beside(&[at("a", 0, 0.0), job("b", 0)], None), [Beside::No, Beside::Told]);

@@ -143,6 +143,7 @@ fn run(asked: Node<'_, '_>, span: Node<'_, '_>) -> Result<Imported, ImportError>
         rate_per_s: limit.map(|limit| limit * each * f64::from(threads)),
         held_back_by: None,
         unsaid: Vec::new(),
+        free_side: None,
         beside: Beside::No,
         errors: 0,
         iops: operations / seconds,

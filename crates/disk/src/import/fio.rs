@@ -141,7 +141,14 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         };
         return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads{why}"));
     }
-    let rate_per_s = rate(&sides, option("rate_iops"), option("rate"), block_bytes)?;
+    let [reads_asked, writes_asked] = rates(option("rate_iops"), option("rate"), block_bytes)?;
+    let of = |side: &Side| if side.is_read { reads_asked } else { writes_asked };
+    // A side that was not asked for any made what it made.
+    let rate_per_s = sides.iter().any(|side| of(side).is_some()).then(|| {
+        let each = sides.iter().map(|side| of(side).unwrap_or(side.iops));
+        each.sum::<f64>()
+    });
+    let free = sides.iter().find(|side| rate_per_s.is_some() && of(side).is_none());
     let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
     let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
@@ -171,11 +178,16 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         seconds,
         path: option("filename").or_else(|| option("directory")).map(str::to_owned),
         file_bytes: option("size").or_else(|| option("filesize")).and_then(size),
-        // fio's default is the system's cache.
-        is_direct: Some(option("direct") == Some("1") || option("buffered") == Some("0")),
+        // fio's default is the system's cache, and mapped memory is a part of it.
+        is_direct: Some(
+            option("ioengine") != Some("mmap")
+                && option("buffered") != Some("1")
+                && (option("direct") == Some("1") || option("buffered") == Some("0")),
+        ),
         sync: sync.filter(|_| writes_per_sync.is_none()),
         writes_per_sync,
         rate_per_s: rate_per_s.map(|rate| rate * f64::from(threads)),
+        free_side: free.map(|side| if side.is_read { "reads" } else { "writes" }),
         held_back_by: HOLD_BACK.into_iter().find(|name| {
             option(name).is_some_and(|text| text.trim_start().starts_with(|first| matches!(first, '1'..='9')))
         }),
@@ -196,8 +208,18 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
 const HOLD_BACK: [&str; 3] = ["thinktime", "latency_target", "flow"];
 
 /// Options with which a job works otherwise than its `rw` says.
-const OTHER_WORK: [&str; 5] =
-    ["percentage_random", "random_distribution", "sync_file_range", "zonemode", "rw_sequencer"];
+const OTHER_WORK: [&str; 9] = [
+    "percentage_random",
+    "random_distribution",
+    "sync_file_range",
+    "zonemode",
+    "rw_sequencer",
+    // Data that a disk may write as less than they are.
+    "zero_buffers",
+    "buffer_pattern",
+    "dedupe_percentage",
+    "buffer_compress_percentage",
+];
 
 /// What a job does beside what its cell says. `pattern` may have more than a word: `read:1m` leaves out as much each time.
 fn unsaid<'o>(pattern: &str, option: impl Fn(&str) -> Option<&'o str>) -> Vec<String> {
@@ -259,11 +281,11 @@ fn together(runs: Vec<Imported>) -> Option<Imported> {
     Some(Imported { threads: copies, rate_per_s, iops, errors, bytes_per_second: bytes, latency, ..first })
 }
 
-/// Operations a second that a copy of a job was asked for, in I/Os or in bytes a second. Both say one for reads and one for writes, and one
-/// that is given alone is that of each; a kind that has none made what it made.
-fn rate(sides: &[Side], iops: Option<&str>, bytes: Option<&str>, block_bytes: u64) -> Result<Option<f64>, String> {
+/// Reads and writes a second that a copy of a job was asked for, in I/Os or in bytes a second. Both say one for reads and one for writes, and
+/// one that is given alone is that of each.
+fn rates(iops: Option<&str>, bytes: Option<&str>, block_bytes: u64) -> Result<[Option<f64>; 2], String> {
     let Some((text, each)) = iops.map(|text| (text, 1)).or_else(|| Some((bytes?, block_bytes))) else {
-        return Ok(None);
+        return Ok([None; 2]);
     };
     let part = |text: &str| match text.trim() {
         "" | "0" => Ok(None),
@@ -272,9 +294,7 @@ fn rate(sides: &[Side], iops: Option<&str>, bytes: Option<&str>, block_bytes: u6
     let mut parts = text.split(',').map(part);
     let reads = parts.next().transpose()?.flatten();
     let writes = parts.next().transpose()?.unwrap_or(reads);
-    let of = |side: &Side| if side.is_read { reads } else { writes };
-    let is_asked = sides.iter().any(|side| of(side).is_some());
-    Ok(is_asked.then(|| sides.iter().map(|side| of(side).unwrap_or(side.iops)).sum()))
+    Ok([reads, writes])
 }
 
 /// What can be said of several together, each with its weight: percentiles can't.

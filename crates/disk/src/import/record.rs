@@ -35,6 +35,8 @@ pub struct About {
     pub warnings: Vec<String>,
     /// The campaign that the run belongs to.
     pub campaign: Option<String>,
+    /// What the user calls the run.
+    pub label: Option<String>,
 }
 
 /// The events of a run with these repetitions, each of which has the results of a file, and the record that they come to.
@@ -91,6 +93,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         clock: "real".to_owned(),
         started_at: about.written_at.clone(),
         campaign: about.campaign.clone(),
+        label: about.label.clone(),
         parameters: [("page_bytes".to_owned(), 4096.into()), ("expect".to_owned(), about.expected_percent.into())]
             .into(),
         definition: Definition { hash: definition.hash(), text: definition.text.clone() },
@@ -141,7 +144,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
 fn cells(file: &[Imported]) -> Vec<impl PartialEq + use<>> {
     let cell = |run: &Imported| {
         let asked = (run.rate_per_s.map(f64::to_bits), run.held_back_by, run.is_beside());
-        let asked = (asked, run.unsaid.clone());
+        let asked = (asked, run.unsaid.clone(), run.is_direct);
         (run.read_percent, run.is_random, run.block_bytes, run.threads, run.queue_depth, run.sync, asked)
     };
     file.iter().map(cell).collect()
@@ -197,13 +200,22 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     let together = runs.chunk_by(|_, next| next.is_beside()).filter(|runs| runs.len() > 1);
     all.extend(together.map(|runs| {
         let labels: Vec<String> = runs.iter().map(|run| format!("'{}'", run.label)).collect();
-        let is_reckoned = runs.iter().any(|run| run.beside == Beside::Reckoned);
-        let how = if is_reckoned { ", since all jobs took less time than one after another" } else { "" };
+        let is_any = |beside: Beside| runs.iter().any(|run| run.beside == beside);
+        let how = if is_any(Beside::Reckoned) {
+            ", since all jobs took less time than one after another"
+        } else if is_any(Beside::Partly) {
+            " for a part of it, and their rates are those of all of it"
+        } else {
+            ""
+        };
         format!("{} ran at the same time{how}: each had a part of what the disk can do", labels.join(", "))
     }));
-    let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?)));
-    all.extend(asked.map(|(label, rate)| {
-        format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make")
+    let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?, run.free_side)));
+    all.extend(asked.map(|(label, rate, free)| match free {
+        Some(free) => {
+            format!("'{label}' was asked for a rate, but for that of its {free}, and not for as many as it could make")
+        }
+        None => format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make"),
     }));
     let held_back = runs.iter().filter_map(|run| Some((&run.label, run.held_back_by?)));
     all.extend(

@@ -34,6 +34,8 @@ pub enum Beside {
     No,
     /// The file says so.
     Told,
+    /// The file says so, and that it was for a part of their time alone.
+    Partly,
     /// All runs took less time than they would have needed one after another.
     Reckoned,
 }
@@ -69,6 +71,8 @@ pub struct Imported {
     pub writes_per_sync: Option<u64>,
     /// Operations a second that were asked for, of all threads; absent where it went as fast as it could.
     pub rate_per_s: Option<f64>,
+    /// Whether its `reads` or its `writes` were asked for no rate where the others were.
+    pub free_side: Option<&'static str>,
     /// The option by which it made fewer operations than it could: `thinktime`.
     pub held_back_by: Option<&'static str>,
     /// Options that make other work than its cell says, with their values.

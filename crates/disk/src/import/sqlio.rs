@@ -184,6 +184,7 @@ impl Draft {
             rate_per_s: None,
             held_back_by: None,
             unsaid: Vec::new(),
+            free_side: None,
             beside: Beside::No,
             errors: 0,
             iops,

@@ -381,6 +381,12 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
     assert!(refused(&cpu.replace("\"total_ios\": 20000", "\"total_ios\": 20")).contains("ioengine=cpuio"));
     let mixed = JOBS.replacen("\"error\": 0", "\"error\": 0, \"mixed\": {}", 1);
     assert!(refused(&mixed).contains("are told as one (unified_rw_reporting)"), "{}", refused(&mixed));
+    // Mapped memory is the system's cache, whatever `direct` says.
+    let direct = |engine: &str| {
+        let options = format!("\"job options\": {{\"direct\": \"1\", \"ioengine\": \"{engine}\"}}");
+        read(&JOBS.replace("\"job options\": {}", &options)).unwrap().1[1].is_direct
+    };
+    assert_eq!([direct("mmap"), direct("libaio")], [Some(false), Some(true)]);
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));
@@ -400,6 +406,7 @@ fn operations_that_failed_are_counted_and_many_are_refused() {
         expected_percent: 0,
         warnings: Vec::new(),
         campaign: None,
+        label: None,
     };
     let (_, record) = run(&about, tool, &[runs]).unwrap();
     let points = &record.repetitions[0].points;
@@ -446,7 +453,7 @@ fn jobs_whose_waits_are_not_told_are_known_by_their_times() {
         });
         beside(&all)
     };
-    assert_eq!((began(11_010), began(6_000)), (vec![no, told, no], vec![no, told, told]));
+    assert_eq!((began(11_010), began(6_000)), (vec![no, told, no], vec![no, Beside::Partly, Beside::Partly]));
     let waiting =
         JOBS.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"stonewall\": \"\"", "\"wait_for\": \"b\"");
     assert_eq!(beside(&waiting), [no, told, told], "'a' may go on");

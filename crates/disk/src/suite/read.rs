@@ -6,7 +6,7 @@ use plimsoll_measurement::units;
 use serde::Deserialize;
 use toml::Spanned;
 
-use self::cell::{CellText, MOST_THREADS, count, plan, unknown_label};
+use self::cell::{CellText, MOST_THREADS, count, plan, wrong_label};
 use crate::plan::{CellPlan, Suite};
 use crate::sweep::{CLASS, Sweep};
 
@@ -82,11 +82,8 @@ pub(super) fn suite(file: &str, text: &str, most_bytes: u64) -> Result<Suite, St
                 let read = cell::beside(beside.get_ref(), &plan).map_err(|problem| wrong(beside.span(), &problem))?;
                 plan.beside.push(read);
             }
-            if let Some(label) = unknown_label(&plan, &plans) {
-                return Err(wrong(
-                    text.span(),
-                    &format!("rate_of = '{label}': no cell before this one has this label"),
-                ));
+            if let Some((label, problem)) = wrong_label(&plan, &plans) {
+                return Err(wrong(text.span(), &format!("rate_of = '{label}': {problem}")));
             }
             if plan.buffer_bytes() > most_bytes {
                 let [needed, most] = [plan.buffer_bytes(), most_bytes].map(units::format_bytes);

@@ -1,14 +1,15 @@
 //! Data files over which the rows of a filegroup are spread: those with the same limits grow together, and none does more than the next of
 //! them lets it.
 
-use super::case::{Case, is_full};
+use super::case::{Case, is_full, used};
 use super::held::{LEAST_GAIN_PERCENT, most_times};
 use super::sizes::databases;
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding};
 use crate::file::DatabaseFile;
-use crate::gain::{Bound, brings, fastest_ms, mean_ms, nearest};
+use crate::gain::{Bound, Unthrottled, brings, fastest_ms, mean_ms, nearest};
 use crate::judgement;
-use crate::storage::{LimitOf, Step};
+use crate::limits::Limits;
+use crate::storage::{LimitOf, Step, Storage};
 
 /// Makes one piece of advice of those for files of a filegroup that have the same limits, and bounds what each brings by the other files.
 pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
@@ -32,7 +33,10 @@ pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
                 merge(grown, &places.iter().filter(has_it).copied().collect::<Vec<_>>(), case.files);
             }
         }
-        let times = bound(grown, &places, case);
+        let sizes: Vec<(usize, f64)> = judgement::sizes(grown.iter()).collect();
+        let of_all = |at: usize| most_times(at, case);
+        let on = Ground { files: case.files, limits: case.limits, storage: case.storage };
+        let times = bound(grown, (&places, &sizes), on, (case.unthrottled_ms(), &of_all));
         let is_out = |one: &Advice| {
             matches!(one.finding, Finding::Elsewhere { .. }) && one.files.iter().all(|at| places.contains(at))
         };
@@ -79,27 +83,55 @@ fn merge(grown: &mut Vec<Advice>, places: &[usize], files: &[DatabaseFile]) {
     }
 }
 
+/// Files, and the limits that they have.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    pub files: &'a [DatabaseFile],
+    pub limits: &'a Limits,
+    pub storage: &'a Storage<'a>,
+}
+
+/// How long an operation takes below its limits, and how many times what it does a file can do at most.
+type Most<'a> = (Unthrottled, &'a dyn Fn(usize) -> (f64, Bound));
+
+/// What larger files bring where others of their filegroups have other sizes than is advised.
+pub fn bound_by(grown: &mut [Advice], sizes: &[(usize, f64)], on: Ground<'_>, most: Most<'_>) {
+    for places in databases(on.files).into_iter().filter(|places| places.len() > 1) {
+        let advised: Vec<usize> =
+            grown.iter().filter(|one| is_of(one, &places)).flat_map(|one| one.files.clone()).collect();
+        let is_other = |at: &usize| !advised.contains(at) && sizes.iter().any(|(grown, _)| grown == at);
+        if !advised.is_empty() && places.iter().any(is_other) {
+            bound(grown, (&places, sizes), on, most);
+        }
+    }
+}
+
 /// What files bring once the others of their filegroup stand at their limits: rows are spread over all, so all do more alike. It gives how many
 /// times as much that is.
-fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
-    let sizes: Vec<(usize, f64)> = judgement::sizes(grown.iter()).collect();
+fn bound(
+    grown: &mut [Advice],
+    (places, sizes): (&[usize], &[(usize, f64)]),
+    on: Ground<'_>,
+    (unthrottled_ms, most_times): Most<'_>,
+) -> f64 {
     let times = |at: &usize| {
         let step = match sizes.iter().find(|(grown, _)| grown == at) {
-            Some((_, size_gb)) => case.storage.step(*size_gb)?,
-            None => case.limits.files[*at].step.as_ref()?,
+            Some((_, size_gb)) => on.storage.step(*size_gb)?,
+            None => on.limits.files[*at].step.as_ref()?,
         };
-        lets(&case.files[*at], step)
+        lets(&on.files[*at], step)
     };
     // One that does far more than its limits has others.
-    let is_known = |at: &&usize| case.percent(**at) < ABOVE_PERCENT;
+    let percent = |at: usize| used(&on.files[at], &on.limits.files[at]).map_or(0.0, |(percent, _)| percent);
+    let is_known = |at: &&usize| percent(**at) < ABOVE_PERCENT;
     let known = places.iter().filter(is_known).filter_map(|at| Some((*at, times(at)?)));
     let Some((next, (of_all, limit))) = known.min_by(|a, b| a.1.0.total_cmp(&b.1.0)) else { return f64::INFINITY };
     for one in grown.iter_mut().filter(|one| is_of(one, places)) {
         let Some(first) = one.files.first().copied() else { continue };
         // What is under way goes to all that grow together; what others of the filegroup take stays as it is.
-        let own: Vec<&DatabaseFile> = one.files.iter().map(|at| &case.files[*at]).collect();
+        let own: Vec<&DatabaseFile> = one.files.iter().map(|at| &on.files[*at]).collect();
         let (read_ms, write_ms) = (mean_ms(&own), fastest_ms(&own));
-        let file = DatabaseFile { read_ms, write_ms, ..case.files[first].clone() };
+        let file = DatabaseFile { read_ms, write_ms, ..on.files[first].clone() };
         let is_own = one.files.contains(&next);
         if let Finding::Grow { used: Some((_, of_limit)), step, slow_ms: None, brings: gain, .. } = &mut one.finding {
             let bound = match limit {
@@ -107,8 +139,8 @@ fn bound(grown: &mut [Advice], places: &[usize], case: &Case<'_>) -> f64 {
                 of if of == *of_limit => Bound::Limit,
                 of => Bound::Other(of),
             };
-            let of_all = nearest(most_times(first, case), (of_all, bound));
-            *gain = brings(&file, *of_limit, step, case.unthrottled_ms(), of_all);
+            let of_all = nearest(most_times(first), (of_all, bound));
+            *gain = brings(&file, *of_limit, step, unthrottled_ms, of_all);
         }
     }
     of_all

@@ -97,7 +97,7 @@ impl Series {
 pub(super) fn busy(all: Vec<Series>, program: &'static str, remarks: Vec<String>) -> Result<Disks, ListError> {
     let did = |one: &Activity| {
         let of = |demand: &Demand| demand.highest().is_some_and(|rate| rate > 0.0);
-        of(&one.iops) || of(&one.mb_per_s)
+        of(&one.iops) || of(&one.mb_per_s) || of(&one.written_mb_per_s)
     };
     let disks: Vec<Activity> = all.into_iter().map(Series::done).filter(did).collect();
     if disks.is_empty() {

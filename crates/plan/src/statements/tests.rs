@@ -9,7 +9,7 @@ fn file(name: &str, kind: FileKind, size_gb: f64) -> DatabaseFile {
 
 fn statements(files: &[DatabaseFile], layout: &Layout, free_gb: Option<f64>) -> String {
     let mut steps = Steps::default();
-    steps.layout("SHOP]", files, layout, &|_| Some(0.0));
+    steps.layout("SHOP]", files, layout, (&|_| Some(0.0), &|_, _| true));
     steps.text(free_gb, None)
 }
 
@@ -82,7 +82,7 @@ fn what_must_be_given_back_first_comes_first() {
     // Rows that are there can't be given back before there is another file for them, and what can't be had is left out.
     let full = [with("a", 500.0), file("l", FileKind::Log, 24.0)];
     let mut steps = Steps::default();
-    steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0), &|_| Some(0.0));
+    steps.layout("SHOP]", &full, &layout(2, 300.0, 24.0), (&|_| Some(0.0), &|_, _| true));
     let text = |more_gb| steps.text(Some(50.0), Some(more_gb));
     assert!(text(200.0).contains("-- Raise the space of the instance by 224 GB or more.\n"), "{}", text(200.0));
     assert!(text(200.0).contains("First give space back by hand:\n-- shop].a is larger"), "{}", text(200.0));
@@ -98,7 +98,7 @@ fn what_must_be_given_back_first_comes_first() {
     // As long as all rows are in it, a file keeps the limits of its size.
     let mut steps = Steps::default();
     let hot = [with("a", 100.0), file("l", FileKind::Log, 24.0)];
-    steps.layout("SHOP]", &hot, &layout(4, 130.0, 24.0), &|_| Some(513.0));
+    steps.layout("SHOP]", &hot, &layout(4, 130.0, 24.0), (&|_| Some(513.0), &|_, _| true));
     let text = steps.text(Some(50.0), None);
     assert!(text.contains("DBCC SHRINKFILE; 87 GB of that now, before indexes are rebuilt"), "{text}");
     // Files that are too large ask for no space by themselves.
@@ -115,7 +115,12 @@ fn what_must_be_given_back_first_comes_first() {
 fn no_more_space_is_asked_for_than_can_be_had() {
     let full = DatabaseFile { used_gb: Some(500.0), ..file("a", FileKind::Data, 1025.0) };
     let mut steps = Steps::default();
-    steps.layout("SHOP]", &[full, file("l", FileKind::Log, 129.0)], &layout(3, 184.0, 129.0), &|_| Some(130.0));
+    steps.layout(
+        "SHOP]",
+        &[full, file("l", FileKind::Log, 129.0)],
+        &layout(3, 184.0, 129.0),
+        (&|_| Some(130.0), &|_, _| true),
+    );
     // All files take 152 GB more than there are: 368 more and 475 back are too much by 45.
     let none = steps.text(Some(-152.0), Some(0.0));
     let missing =
@@ -151,7 +156,7 @@ fn what_is_emptied_leaves_the_others_room_to_grow() {
             .map(|used| DatabaseFile { used_gb: Some(*used), ..file(&format!("c{used}"), FileKind::Data, 128.0) });
         let files: Vec<DatabaseFile> = data.chain([file("l", FileKind::Log, 60.0)]).collect();
         let mut steps = Steps::default();
-        steps.layout("shop]", &files, &layout(2, 141.0, 130.0), &|_| Some(0.0));
+        steps.layout("shop]", &files, &layout(2, 141.0, 130.0), (&|_| Some(0.0), &|_, _| true));
         // 96 GB more, of which 128 are those of the file that goes.
         steps.without_room(Some(12.0), Some(0.0)).len()
     };
@@ -163,7 +168,12 @@ fn a_log_that_has_its_limits_is_not_touched_for_less_than_a_gb() {
     let of = |size_gb: f64, limits_gb: f64| {
         let files = [file("a", FileKind::Data, 600.0), file("l", FileKind::Log, size_gb)];
         let mut steps = Steps::default();
-        steps.layout("SHOP]", &files, &layout(1, 600.0, 129.0), &|gb| Some(if gb < 129.0 { limits_gb } else { 0.0 }));
+        steps.layout(
+            "SHOP]",
+            &files,
+            &layout(1, 600.0, 129.0),
+            (&|gb| Some(if gb < 129.0 { limits_gb } else { 0.0 }), &|_, _| true),
+        );
         steps.enlarged(&files, None, None)
     };
     assert_eq!([of(128.4, 0.0), of(128.0, 0.0), of(128.4, 1.0)], [vec![], vec![(1, 129.0)], vec![(1, 129.0)]]);

@@ -109,6 +109,9 @@ pub struct Import {
     /// Campaign name. Other commands find and report runs by this name.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
+    /// What to call the run. Other commands show it, and take it in place of a run id.
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
     /// Print one JSON object for each run to standard output.
     #[arg(long)]
     pub json: bool,

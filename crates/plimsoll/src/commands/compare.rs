@@ -225,6 +225,7 @@ impl<'a> Pair<'a> {
             confidence: DEFAULT_CONFIDENCE,
             verdict: row.verdict.name().to_owned(),
             why: row.why(),
+            is_withheld: row.note.is_some() && row.verdict == Verdict::Undecided,
         };
         // What the target says of itself is what people change.
         let of = |weight: Weight| self.differences.iter().filter(move |one| one.weight == weight);

@@ -97,6 +97,7 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         unasked = layouts::unasked((&files, &found), &storage, &judged, rules);
     }
     if let Some(searched) = &searched {
+        judged.bound_by(&searched.grown, (&files, &found), &storage);
         layouts::answered(&mut judged.advice, &files, searched);
     }
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;

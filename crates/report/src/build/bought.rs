@@ -8,7 +8,7 @@ use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
 use super::cells::{Row, count_of, rows};
 use super::limits::{BURST_PERCENT, Limits};
-use crate::model::format::{plain, quantity};
+use crate::model::format::{listed, plain, quantity};
 
 /// What was done in cells of one class, with one or several numbers under way.
 struct Work {
@@ -125,6 +125,9 @@ pub fn bought(record: &RunRecord) -> Option<String> {
 /// From this share of a limit on it is the limit that held operations back, in percent.
 const FULL_PERCENT: f64 = 95.0;
 
+/// Works that are named in a sentence.
+const MOST_WORKS: usize = 2;
+
 /// Which of its limits held a volume back; `None` where the run is of something else.
 pub fn held_back(record: &RunRecord) -> Option<String> {
     let limits = Limits::of(record);
@@ -134,13 +137,36 @@ pub fn held_back(record: &RunRecord) -> Option<String> {
     if told.iter().all(Option::is_none) {
         return Some("not known, as nobody said which disk was bought (--as)".to_owned());
     }
-    let shares: Vec<[Option<f64>; 2]> = rows.iter().map(|row| row.percents_of(&limits)).collect();
-    let most = [0, 1].map(|at| shares.iter().filter_map(|share| share[at]).reduce(f64::max));
-    let full = told.iter().zip(most).filter(|(_, most)| most.is_some_and(|most| most >= FULL_PERCENT));
-    let full: Vec<&str> = full.filter_map(|(told, _)| told.as_deref()).collect();
+    // One operation at a time fills no disk, and the same cell again may show a burst that has ended.
+    let mut shares: Vec<(&Cell, [Option<f64>; 2])> = Vec::new();
+    for row in rows.iter().filter(|row| row.under_way() > 1 && !row.is_held()) {
+        let own = row.percents_of(&limits);
+        match shares.iter_mut().find(|(known, _)| *known == row.cell) {
+            Some((_, known)) => *known = [0, 1].map(|at| known[at].zip(own[at]).map(|(a, b)| a.min(b))),
+            None => shares.push((row.cell, own)),
+        }
+    }
+    let most = [0, 1].map(|at| shares.iter().filter_map(|(_, share)| share[at]).reduce(f64::max));
+    let is_full = |most: &Option<f64>| most.is_some_and(|most| (FULL_PERCENT..BURST_PERCENT).contains(&most));
+    // Which works came to it.
+    let full = [0, 1].into_iter().filter(|at| is_full(&most[*at])).filter_map(|at| {
+        let is_of_it = |share: &[Option<f64>; 2]| share[at].is_some_and(|percent| percent >= FULL_PERCENT);
+        let mut works: Vec<String> = Vec::new();
+        for (cell, _) in shares.iter().filter(|(_, share)| is_of_it(share)) {
+            let work = plain(&cell.label);
+            if !works.contains(&work) {
+                works.push(work);
+            }
+        }
+        Some(format!("{} ({})", told[at].as_deref()?, listed(&works, MOST_WORKS)))
+    });
+    let full: Vec<String> = full.collect();
     Some(match (full.as_slice(), most.into_iter().flatten().reduce(f64::max)) {
+        ([], Some(most)) if most >= BURST_PERCENT => {
+            format!("no limit of what was bought: {most:.0} % of one came, as in a burst, which ends, or from a cache")
+        }
         ([], Some(most)) => format!("no limit of what was bought, of which at most {most:.0} % came"),
-        ([], None) => "not known for want of evidence".to_owned(),
+        ([], None) => "not known, as nothing was measured by itself with more than one under way".to_owned(),
         (full, _) => format!("its limit of {}", full.join(" and of ")),
     })
 }
@@ -200,10 +226,33 @@ mod tests {
             record.ceilings = vec![ceiling("data_iops", iops), ceiling("data_bandwidth", mb_per_s)];
             held_back(&record).unwrap()
         };
-        assert_eq!(held(20_000.0, 200.0), "its limit of 20,000 IOPS");
-        assert_eq!(held(20_500.0, 157.0), "its limit of 20,500 IOPS and of 157 MB/s");
-        assert_eq!(held(40_000.0, 157.0), "its limit of 157 MB/s");
+        assert_eq!(held(20_000.0, 200.0), "its limit of 20,000 IOPS (OR)");
+        assert_eq!(held(20_500.0, 157.0), "its limit of 20,500 IOPS (OR) and of 157 MB/s (OR)");
+        assert_eq!(held(40_000.0, 157.0), "its limit of 157 MB/s (OR)");
         assert_eq!(held(40_000.0, 313.0), "no limit of what was bought, of which at most 50 % came");
+        assert_eq!(
+            held(5_000.0, 1e6),
+            "no limit of what was bought: 400 % of one came, as in a burst, which ends, or from a cache"
+        );
+        // After the burst the same cell makes what was bought.
+        let again: Vec<Point> = record.repetitions[0]
+            .points
+            .iter()
+            .map(|point| {
+                Point { index: point.index + 2, ..point.clone() }
+                    .with(Metric::Iops, 5_000.0)
+                    .with(Metric::BytesPerS, 5_000.0 * 8192.0)
+            })
+            .collect();
+        record.repetitions[0].points.extend(again);
+        assert_eq!(held_back(&record).unwrap(), "its limit of 5,000 IOPS (OR)");
+        record.repetitions[0].points.iter_mut().filter_map(|point| point.cell.as_mut()).for_each(|cell| {
+            (cell.threads, cell.queue_depth) = (1, 1);
+        });
+        assert!(
+            held_back(&record).unwrap().starts_with("not known, as nothing was measured"),
+            "one at a time fills no disk"
+        );
         record.ceilings.clear();
         assert!(held_back(&record).unwrap().starts_with("not known, as nobody said"));
         record.repetitions.clear();

@@ -54,6 +54,8 @@ pub struct Comparison {
     pub verdict: String,
     /// Why there is no verdict, or what would give one.
     pub why: Option<String>,
+    /// Whether there is none as the figures are not to be judged, however clear the ratio is.
+    pub is_withheld: bool,
 }
 
 /// More differences than this stand in the table alone.
@@ -210,7 +212,17 @@ fn sentence(one: &Comparison, b: &str) -> String {
     let none = if one.low.is_some() { "too few repetitions for an interval" } else { "no interval" };
     let interval =
         ends.map_or_else(|| none.to_owned(), |ends| format!("{} interval {ends}", confidence(one.confidence)));
-    format!("{begin}: the {figure} of {b} is {shown} times that of A ({interval}).")
+    // A ratio that is beyond doubt, and of which something else keeps better and worse from following.
+    let is_clear = told(one).is_some_and(|(low, high)| low > 1.0 || high < 1.0);
+    match one.why.as_deref().filter(|_| one.is_withheld && is_clear) {
+        Some(why) => {
+            format!(
+                "The {figure} of {b} is {shown} times that of A ({interval}). Better or worse it is not called, as {}.",
+                plain(why)
+            )
+        }
+        None => format!("{begin}: the {figure} of {b} is {shown} times that of A ({interval})."),
+    }
 }
 
 /// How the sentences of a verdict without a limit begin that say why, and what to do: the others say what is known all the same.

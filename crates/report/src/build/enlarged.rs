@@ -35,7 +35,8 @@ pub fn statements(advised: &[Advice], (files, limits): (&[DatabaseFile], &Limits
                     steps.enlarge(&files[*other], *size_gb, reason);
                 }
             }
-            finding => steps.more(finding, *at, files),
+            finding @ Finding::Add { fits: true, .. } => steps.more(finding, *at, files),
+            _ => {}
         }
     }
     // What has no room at all is left out already.

@@ -150,7 +150,7 @@ impl Calibrated {
         let whole = evidence.whole();
         let derived = derive(&whole, &evidence, &hardware, 0.5);
         let manner = Manner::of(&record.engine);
-        let measured = mean(&evidence.rates);
+        let measured = geometric_mean(&evidence.rates);
         let least = (MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1);
         let seconds = evidence.seconds.clamp(SECONDS.0, SECONDS.1).min(least);
         let span = Span { warm_up_s: (seconds * 0.1).max(0.5), seconds };
@@ -187,9 +187,9 @@ impl Calibrated {
         Ok(calibrated)
     }
 
-    /// Requests a second that were measured.
+    /// Requests a second that were measured, as the run states them.
     pub fn measured(&self) -> f64 {
-        mean(&self.evidence.rates)
+        geometric_mean(&self.evidence.rates)
     }
 
     /// Simulates the source. Where its limits leave room, what a request waits otherwise makes up for what is missing.
@@ -459,6 +459,10 @@ fn spread(counted: &[Counted]) -> Rate {
     let lowest = logs.iter().copied().fold(middle, f64::min);
     let highest = logs.iter().copied().fold(middle, f64::max);
     Rate { value: middle.exp(), low: (middle - half).min(lowest).exp(), high: (middle + half).max(highest).exp() }
+}
+
+fn geometric_mean(values: &[f64]) -> f64 {
+    mean(&values.iter().map(|value| value.max(1e-9).ln()).collect::<Vec<f64>>()).exp()
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {

@@ -182,8 +182,12 @@ pub fn beside(text: &CellText, main: &CellPlan) -> Result<CellPlan, String> {
     Ok(CellPlan { cell, duration: main.duration, warm_up: main.warm_up, ..plan })
 }
 
-/// A label by which a rate is asked for, and that none of the cells before has.
-pub fn unknown_label<'a>(plan: &'a CellPlan, before: &[CellPlan]) -> Option<&'a str> {
+/// A label by which a rate is asked for, and that none of the cells before has, or that several have, with what is wrong.
+pub fn wrong_label<'a>(plan: &'a CellPlan, before: &[CellPlan]) -> Option<(&'a str, &'static str)> {
     let asked = plan.members().filter_map(|plan| Some(plan.share.as_ref()?.of.as_str()));
-    asked.into_iter().find(|label| before.iter().all(|known| known.cell.label != *label))
+    asked.into_iter().find_map(|label| match before.iter().filter(|known| known.cell.label == label).count() {
+        0 => Some((label, "no cell before this one has this label")),
+        1 => None,
+        _ => Some((label, "several cells before this one have this label: give each its own")),
+    })
 }

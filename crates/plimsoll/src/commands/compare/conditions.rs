@@ -130,8 +130,11 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let platform = |run: &RunRecord| Some(format!("{}, {} CPUs", run.host.platform, run.host.cpus));
     add("client platform", Weight::Warns, platform(base), platform(other));
     add("client's load", Weight::Warns, load(base), load(other));
-    // What was bought of a volume is what people change of it.
+    // What was bought of a volume is what people change of it. A modelled one says so in its name.
     if [base, other].iter().all(|run| run.subject == Subject::Volume) {
+        if [base, other].iter().all(|run| run.target.starts_with("lab:")) {
+            add("volume", Weight::Setting, text(&base.target), text(&other.target));
+        }
         for (resource, what) in [("data_iops", "limit of operations"), ("data_bandwidth", "limit of bytes")] {
             let [a, b] = [base, other].map(|run| lowest_ceiling(run, resource));
             add(what, Weight::Setting, a, b);

@@ -75,6 +75,7 @@ fn made(options: &Import, file: &Path, tool: Tool, repetitions: &[Vec<Imported>]
         written_at: format!("{:.3}", written.unwrap_or(Timestamp::UNIX_EPOCH)),
         build: build(),
         campaign: options.campaign.clone(),
+        label: options.label.clone(),
     };
     import::run(&about, tool, repetitions).map_err(|error| refused(file, &error))
 }

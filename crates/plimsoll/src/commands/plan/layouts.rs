@@ -63,11 +63,13 @@ pub(super) fn search(
         match choice::choose(&file.database, (files, judged), &[], storage, &found.rules) {
             Choice::Enlarge(one) => found.enlarged.push(one),
             Choice::AsItIs | Choice::NoUse => {}
-            _ => found.advised.extend(choice::advised(&file.database, (files, judged), |_| true)),
+            _ => found.advised.extend(choice::advised_beside_others(&file.database, (files, judged), |_| true)),
         }
     }
-    let unlaid: Vec<Enlarged> =
-        found.unlaid().filter_map(|database| choice::advised(database, (files, judged), |_| true)).collect();
+    let unlaid: Vec<Enlarged> = found
+        .unlaid()
+        .filter_map(|database| choice::advised_beside_others(database, (files, judged), |_| true))
+        .collect();
     found.advised.extend(unlaid);
     let given = Given { files, limits, storage, judged };
     room::leave_out(&mut found, given);
@@ -142,6 +144,9 @@ pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found:
             *fits |= one.files.iter().all(|at| is_done(*at, *size_gb));
         }
         let is_done = without_layout().any(|one| one.further.contains(&place));
+        if let Finding::Add { fits, .. } = &mut one.finding {
+            *fits |= is_done;
+        }
         let Some(at) = one.files.first() else {
             one.is_alternative |= matches!(one.finding, Finding::Short { .. }) && has_statements;
             continue;

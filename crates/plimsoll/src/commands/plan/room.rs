@@ -1,12 +1,13 @@
 //! Which of the ways that databases go on have room on the instance. What has none gives way to what is advised without layouts, as far as that
 //! has room.
 
+use plimsoll_plan::advice::AT_LIMIT_PERCENT;
 use plimsoll_plan::choice::{self, Enlarged};
 use plimsoll_plan::judgement::{self, Judgement};
 use plimsoll_plan::layout::{self, Layout, Need};
 use plimsoll_plan::limits::Limits;
 use plimsoll_plan::rules::space::{self, Bundle};
-use plimsoll_plan::rules::used;
+use plimsoll_plan::rules::{used, used_of};
 use plimsoll_plan::statements::Steps;
 use plimsoll_plan::{DatabaseFile, FileKind, Finding, Storage};
 use plimsoll_report::layouts::Found;
@@ -110,7 +111,7 @@ pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
     let databases: Vec<String> = found.enlarged.iter().map(|one| one.database.clone()).collect();
     given.take_out(&mut found.enlarged, &out);
     for database in databases {
-        found.advised.extend(choice::advised(&database, (files, judged), |at| out.contains(&at)));
+        found.advised.extend(choice::advised_beside_others(&database, (files, judged), |at| out.contains(&at)));
     }
     found.without_room.extend(out);
     fit_advised(found, given);
@@ -143,11 +144,21 @@ fn fit_advised(found: &mut Found, given: Given<'_>) {
 pub(super) fn steps(found: &Found, given: Given<'_>) -> Steps {
     let Given { files, judged, .. } = given;
     let mut steps = Steps::default();
-    let enlarged = found.enlarged.iter().map(|one| (one, "What was seen leaves too little of its limits."));
-    let advised = found.advised.iter().map(|one| (one, "It stands at its limits, or the files beside it do."));
-    for (one, reason) in enlarged.chain(advised) {
+    let reason = |at: usize| {
+        let percent = given.percent(at);
+        if percent >= AT_LIMIT_PERCENT {
+            "It stands at a limit."
+        } else if judged.is_slow(at) {
+            "It is slow, and probably stands at a limit for parts of the time."
+        } else if percent * (1.0 + found.rules.headroom_percent / 100.0) > 100.0 {
+            "What was seen leaves too little of its limits."
+        } else {
+            "Files of a filegroup that have the same limits stay of one size, as rows are spread over all."
+        }
+    };
+    for one in found.enlarged.iter().chain(&found.advised) {
         for (at, size_gb) in &one.files {
-            steps.enlarge(&files[*at], *size_gb, reason);
+            steps.enlarge(&files[*at], *size_gb, reason(*at));
         }
         for one in one.further.iter().map(|place| &judged.advice[*place]) {
             steps.more(&one.finding, one.files[0], files);
@@ -160,7 +171,14 @@ pub(super) fn steps(found: &Found, given: Given<'_>) -> Steps {
 /// Adds the statements of a layout.
 fn lay(steps: &mut Steps, (need, layout): (&Need, &Layout), Given { files, storage, .. }: Given<'_>) {
     let like_gb = |size_gb: f64| storage.step(size_gb).map(|step| storage.begins_gb(step));
-    steps.layout(&need.database, files, layout, &like_gb);
+    let carries = |file: &DatabaseFile, [iops, mb_per_s]: [f64; 2]| {
+        let more = |seen: Option<f64>, more: f64| seen.map(|seen| seen + more);
+        let busier =
+            DatabaseFile { iops: more(file.iops, iops), mb_per_s: more(file.mb_per_s, mb_per_s), ..file.clone() };
+        let used = storage.step(file.size_gb).and_then(|step| used_of(&busier, step));
+        used.is_none_or(|(percent, _)| percent < AT_LIMIT_PERCENT)
+    };
+    steps.layout(&need.database, files, layout, (&like_gb, &carries));
 }
 
 /// Databases whose layouts have no room for their blobs beside the old ones, while rows are moved.
@@ -192,7 +210,7 @@ pub(super) fn without_blobs(found: &Found, given: Given<'_>) -> Vec<String> {
 pub(super) fn leave(found: &mut Found, given: Given<'_>, is_out: impl Fn(&Need) -> bool) {
     let (kept, out): (Vec<usize>, Vec<usize>) = (0..found.needs.len()).partition(|at| !is_out(&found.needs[*at]));
     for need in out.iter().map(|at| &found.needs[*at]) {
-        found.advised.extend(choice::advised_beside_layouts(&need.database, (given.files, given.judged)));
+        found.advised.extend(choice::advised_beside_others(&need.database, (given.files, given.judged), |_| true));
         found.out_of_reach.push(need.database.clone());
     }
     found.chosen = found.chosen.as_ref().map(|all| kept.iter().filter_map(|at| all.get(*at).copied()).collect());
