@@ -57,6 +57,26 @@ pub struct Promise {
     pub spec: Spec,
 }
 
+/// What can't be bought or built so.
+fn check(purchase: &Purchase, count: usize, layout: Layout, unit_bytes: u64) -> Result<()> {
+    if !(LEAST_UNIT_BYTES..=LARGEST_UNIT_BYTES).contains(&unit_bytes) {
+        return Err(usage(format!("an allocation unit of {} is not from 512 B to 256 MiB", size_of_block(unit_bytes))));
+    }
+    if let Some(columns) = purchase.columns.filter(|columns| count == 1 && *columns != 1) {
+        return Err(usage(format!(
+            "{columns} columns need {columns} disks, and one was given: such as '16 x {disks}'",
+            disks = purchase.disks
+        )));
+    }
+    if layout == Layout::Spanned && purchase.columns.is_some() {
+        return Err(usage("a spanned volume has no columns: leave them out, or stripe the disks".to_owned()));
+    }
+    if let Some(other) = purchase.redundancy.as_deref().filter(|word| !matches!(*word, "lrs" | "grs")) {
+        return Err(usage(format!("--redundancy {other} is none of lrs and grs")));
+    }
+    Ok(())
+}
+
 /// What a volume that was bought like this should deliver for a file of this size.
 ///
 /// # Errors
@@ -88,21 +108,7 @@ pub fn promise(purchase: &Purchase, file_bytes: u64) -> Result<Promise> {
         Some("striped") | None => Layout::Striped { columns, unit_bytes },
         Some(other) => return Err(usage(format!("--layout {other} is none of striped and spanned"))),
     };
-    if !(LEAST_UNIT_BYTES..=LARGEST_UNIT_BYTES).contains(&unit_bytes) {
-        return Err(usage(format!("an allocation unit of {} is not from 512 B to 256 MiB", size_of_block(unit_bytes))));
-    }
-    if let Some(columns) = purchase.columns.filter(|columns| count == 1 && *columns != 1) {
-        return Err(usage(format!(
-            "{columns} columns need {columns} disks, and one was given: such as '16 x {disks}'",
-            disks = purchase.disks
-        )));
-    }
-    if layout == Layout::Spanned && purchase.columns.is_some() {
-        return Err(usage("a spanned volume has no columns: leave them out, or stripe the disks".to_owned()));
-    }
-    if let Some(other) = purchase.redundancy.as_deref().filter(|word| !matches!(*word, "lrs" | "grs")) {
-        return Err(usage(format!("--redundancy {other} is none of lrs and grs")));
-    }
+    check(purchase, count, layout, unit_bytes)?;
     let volume = BoughtVolume { disk: &disk, count, layout, vm, account };
     let spec = volume.spec().map_err(usage)?;
     let mut ceilings = named(&spec, file_bytes);

@@ -4,9 +4,6 @@ use crate::advice::{Advice, Finding};
 use crate::file::DatabaseFile;
 use crate::gain::{Bound, Unthrottled};
 use crate::hindrance::Hindrance;
-use crate::limits::Limits;
-use crate::rules::alike::{self, Ground};
-use crate::storage::Storage;
 
 /// What was judged of files: what to change, and which of them a larger size brings nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,18 +29,6 @@ impl Judgement {
     /// The size that is advised for a file, in GB.
     pub fn size_gb(&self, at: usize) -> Option<f64> {
         sizes(&self.advice).find(|(grown, _)| *grown == at).map(|(_, size_gb)| size_gb)
-    }
-
-    /// Bounds what larger files bring by what others of their filegroups are to be, where that is another size than is advised.
-    pub fn bound_by(
-        &mut self,
-        sizes: &[(usize, f64)],
-        (files, limits): (&[DatabaseFile], &Limits),
-        storage: &Storage<'_>,
-    ) {
-        let Self { advice, most_times, unthrottled_ms, .. } = self;
-        let most_times = |at: usize| most_times.get(at).copied().unwrap_or((f64::INFINITY, Bound::Limit));
-        alike::bound_by(advice, sizes, Ground { files, limits, storage }, (*unthrottled_ms, &most_times));
     }
 
     /// Whether a file is to grow because it is slow, which its rates do not say.

@@ -2,12 +2,13 @@
 
 use crate::advice::{ABOVE_PERCENT, AT_LIMIT_PERCENT, Advice, Finding, RULES, of};
 use crate::file::{DatabaseFile, FileKind};
+use crate::gain::Bound;
 use crate::hindrance::Hindrance;
 use crate::judgement::{self, Judgement};
 use crate::limits::Limits;
 use crate::storage::Storage;
 
-pub(crate) mod alike;
+mod alike;
 mod case;
 mod diagnosis;
 mod growth;
@@ -114,6 +115,18 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         most_times: places().map(|at| held::most_times(at, &case)).collect(),
         unthrottled_ms: case.unthrottled_ms(),
     }
+}
+
+/// Bounds what larger files bring by what others of their filegroups are to be, where that is another size than was judged.
+pub fn bound_by(
+    judged: &mut Judgement,
+    sizes: &[(usize, f64)],
+    (files, limits): (&[DatabaseFile], &Limits),
+    storage: &Storage<'_>,
+) {
+    let Judgement { advice, most_times, unthrottled_ms, .. } = judged;
+    let most_times = |at: usize| most_times.get(at).copied().unwrap_or((f64::INFINITY, Bound::Limit));
+    alike::bound_by(advice, sizes, alike::Ground { files, limits, storage }, (*unthrottled_ms, &most_times));
 }
 
 /// What files are to become, for whom, and what of it has room.

@@ -9,6 +9,9 @@ use crate::advice::Finding;
 use crate::file::{DatabaseFile, FileKind};
 use crate::layout::{Layout, ROOM_PART};
 
+/// The smallest size with the limits of a size, and whether a file carries so many IOPS and MB/s more as it is.
+pub type Carries<'a> = (&'a dyn Fn(f64) -> Option<f64>, &'a dyn Fn(&DatabaseFile, [f64; 2]) -> bool);
+
 /// What is to be done, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Steps {
@@ -104,15 +107,8 @@ impl Steps {
         }
     }
 
-    /// Gives a database other files. Nothing where they are as they should be. As long as a file has all rows it keeps its limits:
-    /// `like_gb` is the smallest size with those of a size, and `carries` whether a file carries so many IOPS and MB/s more as it is.
-    pub fn layout(
-        &mut self,
-        database: &str,
-        files: &[DatabaseFile],
-        layout: &Layout,
-        (like_gb, carries): (&dyn Fn(f64) -> Option<f64>, &dyn Fn(&DatabaseFile, [f64; 2]) -> bool),
-    ) {
+    /// Gives a database other files. Nothing where they are as they should be. As long as a file has all rows it keeps its limits.
+    pub fn layout(&mut self, database: &str, files: &[DatabaseFile], layout: &Layout, (like_gb, carries): Carries<'_>) {
         let of = |kind: FileKind| {
             let own =
                 files.iter().filter(move |file| file.kind == kind && file.database.eq_ignore_ascii_case(database));
@@ -134,11 +130,6 @@ impl Steps {
             self.add(first, files, (layout.data_files as usize).saturating_sub(kept), layout.data_gb);
         }
         self.give(database, &data, kept, layout.data_gb, (like_gb, carries));
-        // What comes from a file that goes is spread by what is free, and not alike.
-        if let Some(gone) = data.get(kept).filter(|_| kept > 1) {
-            let text = rebuild(gone);
-            self.gives.push(Step { database: database.to_owned(), text, gb: 0.0 });
-        }
     }
 
     /// What data files give back, of which the first so many are kept. Pages stay where they are until indexes are rebuilt, so that no file is
@@ -149,7 +140,7 @@ impl Steps {
         data: &[&DatabaseFile],
         kept: usize,
         data_gb: f64,
-        (like_gb, carries): (&dyn Fn(f64) -> Option<f64>, &dyn Fn(&DatabaseFile, [f64; 2]) -> bool),
+        (like_gb, carries): Carries<'_>,
     ) {
         let content_gb = |file: &DatabaseFile| file.used_gb.unwrap_or(file.size_gb);
         let free_gb = |file: &DatabaseFile| file.size_gb - content_gb(file);
@@ -172,6 +163,11 @@ impl Steps {
             );
             let gb = if is_emptied { file.size_gb } else { 0.0 };
             self.gives.push(Step { database: database.to_owned(), text, gb });
+        }
+        // What comes from a file that goes is spread by what is free, and not alike.
+        if let Some(gone) = data.get(kept).filter(|_| kept > 1) {
+            let text = rebuild(gone);
+            self.gives.push(Step { database: database.to_owned(), text, gb: 0.0 });
         }
         let moved_part = if is_emptied && all_free_gb > 0.0 { moved_gb / all_free_gb } else { 0.0 };
         for file in data[..kept].iter().filter(|file| file.size_gb > data_gb) {

@@ -529,3 +529,42 @@ fn other_files_that_fit_are_named_where_nothing_else_does() {
         ],
     );
 }
+
+/// Files that are full take no rows, and larger ones do nothing more: they keep their sizes, and others have the room.
+#[test]
+fn full_files_do_not_grow_with_layouts_either() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s,filegroup\nd1,a,data,150,40,2280,30,PRIMARY\n\
+                d1,b,data,160,158,900,10,PRIMARY\nd1,e,data,50,45,10,1,FG2\nd1,log1,log,20,5,100,3,\n\
+                d2,c,data,450,440,2250,40,PRIMARY\nd2,log2,log,20,5,100,3,\nz,z,data,388,386,10,1,PRIMARY\n\
+                z,logz,log,20,18,10,1,\ntempdb,tempdev,data,40,,,,\n";
+    for options in ["--vcores 4", "--vcores 4 --layouts"] {
+        let out = said(list, options);
+        let enlarged = ["N'a', SIZE = 514GB", "N'c', SIZE = 514GB", "N'b', SIZE"];
+        assert_eq!(enlarged.map(|one| out.contains(one)), [true, true, false], "{options}: {out}");
+        assert!(out.contains("d1.a uses 99.1 % of its IOPS: with 514 GB it would have 5,000 IOPS and 200 MB/s, and do 0 to 119 % more"), "{out}");
+    }
+}
+
+/// A gain goes by the sizes of the statements: of `d2_3` as it is the gain would end after 16.2 %, as it is at its limit then.
+#[test]
+fn what_grows_with_layouts_bounds_nothing() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s,filegroup\nd2,d2_0,data,150,90,1877,69,PRIMARY\n\
+                d2,d2_2,data,150,150,2198,151,FG2\nd2,d2_3,data,150,145,1979,18,FG2\nd2,log,log,20,16,100,3,\n\
+                tempdb,tempdev,data,48,,,,\n";
+    let layouts = said(list, "--vcores 8 --layouts");
+    assert!(layouts.contains("N'd2_3', SIZE = 514GB") && layouts.contains("do 0 to 33.3 % more"), "{layouts}");
+    let plain = said(list, "--vcores 8");
+    assert!(!plain.contains("N'd2_3'") && plain.contains("do 0 to 16.2 % more"), "{plain}");
+}
+
+/// A file that goes is emptied first only where the others carry its reads and writes as they are.
+#[test]
+fn what_is_emptied_throttles_no_other_file() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s\nd0,a,data,311,136,601,144\nd0,b,data,406,406,125,37\n\
+                d0,c,data,237,230,81,82\nd0,e,data,151,21,2194,19\nd0,lg,log,200,152,2147,13\ntempdb,tempdev,data,48,,,\n";
+    let out = said(list, "--vcores 8 --space 1376GB --layouts");
+    let at = |words: &str| out.find(words).unwrap_or_else(|| panic!("{words}: {out}"));
+    let order =
+        [at("MODIFY FILE (NAME = N'lg'"), at("d0.e is one file more than needed"), at("Rebuild the indexes in d0")];
+    assert!(order.is_sorted(), "{out}");
+}

@@ -78,12 +78,7 @@ fn option<'a>(job: &'a Value, global: Option<&'a Object>, name: &str) -> Option<
 /// A job, or a copy of one.
 fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     let option = |name: &str| option(job, global, name);
-    if let Some(engine) = option("ioengine").filter(|engine| NO_DISK.contains(engine)) {
-        return Err(format!("with ioengine={engine} it read or wrote no data on a disk"));
-    }
-    if options(job, "mixed").is_some() {
-        return Err("its reads and writes are told as one (unified_rw_reporting): leave that out".to_owned());
-    }
+    check_kind(job, &option)?;
     let pattern = option("rw").or_else(|| option("readwrite")).unwrap_or("read");
     let sides = ["read", "write"].into_iter().filter_map(|name| Side::of(job, name));
     let sides: Vec<Side> = sides.collect::<Result<_, _>>()?;
@@ -102,9 +97,6 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     } else {
         50
     };
-    if let Some(name) = ["bssplit", "bsrange", "blocksize_range"].into_iter().find(|name| option(name).is_some()) {
-        return Err(format!("with {name} its I/Os are of several sizes, and a cell is of one"));
-    }
     let block_bytes = block_bytes(option("bs").or_else(|| option("blocksize")), kinds)?;
     let count = |name: &str| match option(name) {
         Some(text) => {
@@ -129,18 +121,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
             "it has the I/Os of several jobs (group_reporting), and a cell is of one: leave that out".to_owned()
         );
     }
-    let is_other = match pattern {
-        "read" | "randread" => reads < operations,
-        "write" | "randwrite" => reads > 0.0,
-        _ => false,
-    };
-    if is_other {
-        let why = match option("verify") {
-            Some(kind) => format!(": with verify={kind} it reads what it wrote, so leave that out"),
-            None => String::new(),
-        };
-        return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads{why}"));
-    }
+    check_work(pattern, option("verify"), [reads, operations])?;
     let [reads_asked, writes_asked] = rates(option("rate_iops"), option("rate"), block_bytes)?;
     let of = |side: &Side| if side.is_read { reads_asked } else { writes_asked };
     // A side that was not asked for any made what it made.
@@ -178,12 +159,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         seconds,
         path: option("filename").or_else(|| option("directory")).map(str::to_owned),
         file_bytes: option("size").or_else(|| option("filesize")).and_then(size),
-        // fio's default is the system's cache, and mapped memory is a part of it.
-        is_direct: Some(
-            option("ioengine") != Some("mmap")
-                && option("buffered") != Some("1")
-                && (option("direct") == Some("1") || option("buffered") == Some("0")),
-        ),
+        is_direct: Some(is_direct(option)),
         sync: sync.filter(|_| writes_per_sync.is_none()),
         writes_per_sync,
         rate_per_s: rate_per_s.map(|rate| rate * f64::from(threads)),
@@ -202,6 +178,44 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         bytes_per_second,
         latency,
     })
+}
+
+/// What no cell says: an engine without a disk, reads and writes that are told as one, and I/Os of several sizes.
+fn check_kind<'o>(job: &Value, option: &impl Fn(&str) -> Option<&'o str>) -> Result<(), String> {
+    if let Some(engine) = option("ioengine").filter(|engine| NO_DISK.contains(engine)) {
+        return Err(format!("with ioengine={engine} it read or wrote no data on a disk"));
+    }
+    if options(job, "mixed").is_some() {
+        return Err("its reads and writes are told as one (unified_rw_reporting): leave that out".to_owned());
+    }
+    if let Some(name) = ["bssplit", "bsrange", "blocksize_range"].into_iter().find(|name| option(name).is_some()) {
+        return Err(format!("with {name} its I/Os are of several sizes, and a cell is of one"));
+    }
+    Ok(())
+}
+
+/// Whether reads and writes are those that `rw` asks for.
+fn check_work(pattern: &str, verify: Option<&str>, [reads, operations]: [f64; 2]) -> Result<(), String> {
+    let is_other = match pattern {
+        "read" | "randread" => reads < operations,
+        "write" | "randwrite" => reads > 0.0,
+        _ => false,
+    };
+    if is_other {
+        let why = match verify {
+            Some(kind) => format!(": with verify={kind} it reads what it wrote, so leave that out"),
+            None => String::new(),
+        };
+        return Err(format!("rw={pattern}, and {reads:.0} of its {operations:.0} I/Os were reads{why}"));
+    }
+    Ok(())
+}
+
+/// Whether the system's cache was left out. fio's default is that cache, and mapped memory is a part of it.
+fn is_direct<'o>(option: impl Fn(&str) -> Option<&'o str>) -> bool {
+    option("ioengine") != Some("mmap")
+        && option("buffered") != Some("1")
+        && (option("direct") == Some("1") || option("buffered") == Some("0"))
 }
 
 /// Options with which a job makes fewer operations than it could (fio's documentation, "I/O rate" and "I/O latency").

@@ -150,17 +150,18 @@ fn what_a_file_holds_is_given_back_only_once_rows_are_spread() {
 /// Files that take in what another held can grow then.
 #[test]
 fn what_is_emptied_leaves_the_others_room_to_grow() {
-    let of = |used_gb: [f64; 3]| {
+    let of = |used_gb: [f64; 3], carries: bool| {
         let data = used_gb
             .iter()
             .map(|used| DatabaseFile { used_gb: Some(*used), ..file(&format!("c{used}"), FileKind::Data, 128.0) });
         let files: Vec<DatabaseFile> = data.chain([file("l", FileKind::Log, 60.0)]).collect();
         let mut steps = Steps::default();
-        steps.layout("shop]", &files, &layout(2, 141.0, 130.0), (&|_| Some(0.0), &|_, _| true));
+        steps.layout("shop]", &files, &layout(2, 141.0, 130.0), (&|_| Some(0.0), &|_, _| carries));
         // 96 GB more, of which 128 are those of the file that goes.
         steps.without_room(Some(12.0), Some(0.0)).len()
     };
-    assert_eq!([of([65.0, 79.0, 112.0]), of([65.0, 79.0, 80.0])], [1, 0]);
+    assert_eq!([of([65.0, 79.0, 112.0], true), of([65.0, 79.0, 80.0], true)], [1, 0]);
+    assert_eq!(of([65.0, 79.0, 80.0], false), 1, "they would stand at their limits");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use plimsoll_plan::exact;
 use plimsoll_plan::layout::Rules;
 use plimsoll_plan::limits::limits;
 use plimsoll_plan::list::List;
-use plimsoll_plan::rules::{Observed, judge};
+use plimsoll_plan::rules::{Observed, bound_by, judge};
 use plimsoll_plan::sources::{self, Disks, Source};
 use plimsoll_plan::{Activity, DatabaseFile, ListError, Storage, Wishes, waits};
 use plimsoll_report::model::Report;
@@ -97,7 +97,7 @@ pub fn mi(options: &PlanMi, settings: &Settings, printer: &Printer) -> Result<u8
         unasked = layouts::unasked((&files, &found), &storage, &judged, rules);
     }
     if let Some(searched) = &searched {
-        judged.bound_by(&searched.grown, (&files, &found), &storage);
+        bound_by(&mut judged, &searched.grown, (&files, &found), &storage);
         layouts::answered(&mut judged.advice, &files, searched);
     }
     let pool = options.against.as_deref().map(|vm| pool(vm, options, &files)).transpose()?;

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use plimsoll_measurement::cell::size_of_block;
 use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
-use super::cells::{Row, count_of, rows};
+use super::cells::{Row, rows};
 use super::limits::{BURST_PERCENT, Limits};
-use crate::model::format::{listed, plain, quantity};
+use crate::model::format::{listed, plain, quantity, rounded};
 
 /// What was done in cells of one class, with one or several numbers under way.
 struct Work {
@@ -177,7 +177,7 @@ pub fn limits(record: &RunRecord) -> Vec<String> {
     let sentence = |ceiling: &Ceiling| {
         let date = ceiling.date.as_ref().map(|date| format!(", as of {date}")).unwrap_or_default();
         let is_rate = ceiling.unit == "1/s";
-        let value = if is_rate { format!("{} IOPS", count_of(ceiling.value)) } else { quantity(ceiling.value, "MB/s") };
+        let value = if is_rate { format!("{} IOPS", rounded(ceiling.value)) } else { quantity(ceiling.value, "MB/s") };
         format!("Limit of {value}: {}{date}.", plain(&ceiling.source))
     };
     if rows(record).is_empty() { Vec::new() } else { known.map(sentence).collect() }

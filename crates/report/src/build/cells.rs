@@ -183,10 +183,6 @@ pub(super) fn interval(value: f64, known: Option<(f64, f64)>, unit: &str, figure
     format!(" ({})", format!("{} {text} {unit}", words::interval_of(figure)).trim_end())
 }
 
-pub(super) fn count_of(value: f64) -> String {
-    quantity(value.round(), "").trim_end().to_owned()
-}
-
 /// Operations a second of each cell.
 pub fn chart(record: &RunRecord) -> Option<Picture> {
     let rows = rows(record);

@@ -32,7 +32,9 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
         all.program, storage.tier.title, storage.instance.as_of
     ));
     let mut answer = Part::of(Rank::Answer);
-    let mut busiest: Vec<&Activity> = all.disks.iter().collect();
+    // Of a side alone nothing follows but how much was written.
+    let known = |disk: &Activity| [&disk.iops, &disk.mb_per_s].iter().any(|one| one.highest().is_some());
+    let mut busiest: Vec<&Activity> = all.disks.iter().filter(|disk| known(disk)).collect();
     busiest.sort_by(|a, b| b.iops.highest().unwrap_or(0.0).total_cmp(&a.iops.highest().unwrap_or(0.0)));
     for (at, disk) in busiest.iter().take(MOST_NAMED).enumerate() {
         let tone = if at == 0 { Tone::Headline } else { Tone::Plain };
@@ -55,7 +57,15 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
         let names = listed(&unsized_ones, MOST_NAMED);
         answer.say(Tone::Warning, format!("Bytes were not counted of {names}: reads and writes of more than 256 KB count as several, and may be more than said."));
     }
-    let uncounted = names(&|disk| disk.iops.highest().is_none());
+    let halves = names(&|disk| !known(disk));
+    if !halves.is_empty() {
+        let names = listed(&halves, MOST_NAMED);
+        answer.say(
+            Tone::Warning,
+            format!("Of {names} reads or writes alone were counted: what a file has to carry there is not known, and counters of both are needed."),
+        );
+    }
+    let uncounted = names(&|disk| known(disk) && disk.iops.highest().is_none());
     if !uncounted.is_empty() {
         let names = listed(&uncounted, MOST_NAMED);
         answer.say(

@@ -2,8 +2,8 @@
 
 use plimsoll_measurement::{Metric, RunRecord};
 
-use super::cells::{Row, count_of, rows};
-use crate::model::format::plain;
+use super::cells::{Row, rows};
+use crate::model::format::{plain, rounded};
 
 /// Rates of later repetitions below this part of all earlier ones are no chance: a shared disk changes by a third.
 const FALLEN_PART: f64 = 0.6;
@@ -17,7 +17,7 @@ pub fn between_repetitions(record: &RunRecord) -> Option<String> {
     let fallen: Vec<(&Row<'_>, usize)> =
         rows.iter().filter(|row| !row.is_held()).filter_map(|row| Some((row, fell(&rates(row)?)?))).collect();
     let named = fallen.iter().take(MOST_NAMED).map(|(row, place)| {
-        let mean = |rates: &[f64]| count_of(rates.iter().sum::<f64>() / rates.len() as f64);
+        let mean = |rates: &[f64]| rounded(rates.iter().sum::<f64>() / rates.len() as f64);
         let rates = rates(row).unwrap_or_default();
         let label = record.repetitions.get(*place).map(|repetition| plain(&repetition.label)).unwrap_or_default();
         let (before, after) = rates.split_at(*place);

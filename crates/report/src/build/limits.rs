@@ -3,8 +3,7 @@
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
-use super::cells::count_of;
-use crate::model::format::quantity;
+use crate::model::format::{quantity, rounded};
 
 /// Above this share of a limit that can be had for ever it is no rounding.
 pub const BURST_PERCENT: f64 = 105.0;
@@ -51,7 +50,7 @@ impl<'a> Limits<'a> {
 
     /// The limit of operations and the limit of bytes, as they are told.
     pub fn told(&self) -> [Option<String>; 2] {
-        let iops = self.iops.map(|iops| format!("{} IOPS", count_of(iops.value)));
+        let iops = self.iops.map(|iops| format!("{} IOPS", rounded(iops.value)));
         [iops, self.bytes_per_s.map(|bytes| quantity(bytes / MB as f64, "MB/s"))]
     }
 

@@ -3,8 +3,8 @@
 use plimsoll_measurement::cell::{COMMITS, COMMITS_TIME};
 use plimsoll_measurement::{Figure, Metric, RunRecord};
 
-use super::cells::{Row, count_of, interval, rows};
-use crate::model::format::{plain, quantity};
+use super::cells::{Row, interval, rows};
+use crate::model::format::{plain, quantity, rounded};
 
 /// Seconds that a commit of one row takes at most beside its wait for the log: 40 us follow from a published table of SQL Server.
 const WORK_S: f64 = 60e-6;
@@ -26,10 +26,10 @@ pub fn commits(record: &RunRecord) -> Option<String> {
         told => interval(figure.value, told, "s", Some(figure)),
     };
     let note = figure.note.as_ref().map(|note| format!("; {}", plain(note))).unwrap_or_default();
-    let commits = count_of(f64::from(COMMITS));
+    let commits = rounded(f64::from(COMMITS));
     // At best a database adds nothing.
     // Few a second are told as they are: rounded, the range would not have them.
-    let shown = |rate: f64| if rate < 100.0 { quantity(rate, "").trim_end().to_owned() } else { count_of(rate) };
+    let shown = |rate: f64| if rate < 100.0 { quantity(rate, "").trim_end().to_owned() } else { rounded(rate) };
     let most = shown(f64::from(COMMITS) / low);
     let least = shown(1.0 / (high / f64::from(COMMITS) + WORK_S));
     Some(format!(

@@ -161,6 +161,11 @@ pub fn quantity(amount: f64, unit: &str) -> String {
     number(amount).map_or_else(|| UNKNOWN.to_owned(), |text| format!("{text} {}", plain(unit)))
 }
 
+/// A number without a fraction.
+pub fn rounded(value: f64) -> String {
+    quantity(value.round(), "").trim_end().to_owned()
+}
+
 /// A size of a file, or of several: as it was given, since limits change at exact sizes.
 pub fn gigabytes(gb: f64) -> String {
     format!("{} GB", format_given(gb))

@@ -98,7 +98,8 @@ impl Given<'_> {
 /// Leaves out what is to grow and has no room to, whatever the space is raised to.
 pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
     let Given { files, limits, storage, judged } = given;
-    let wanted = given.wanted(&found.enlarged);
+    // What goes on as is advised has its place in the same order.
+    let wanted = given.wanted(found.enlarged.iter().chain(&found.advised));
     let fit = space::fit(files, limits, storage, &wanted);
     // What a layout changes gives back what that says, and what is to grow nothing.
     let is_enlarged = |at: &usize| found.enlarged.iter().flat_map(|one| &one.files).any(|(grown, _)| grown == at);
@@ -110,6 +111,7 @@ pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
         wanted.iter().flat_map(|one| &one.files).filter(|at| !fit.first.contains(at)).copied().collect();
     let databases: Vec<String> = found.enlarged.iter().map(|one| one.database.clone()).collect();
     given.take_out(&mut found.enlarged, &out);
+    given.take_out(&mut found.advised, &out);
     for database in databases {
         found.advised.extend(choice::advised_beside_others(&database, (files, judged), |at| out.contains(&at)));
     }
