@@ -129,14 +129,16 @@ impl Steps {
         if let Some(first) = data.first().or(logs.first()) {
             self.add(first, files, (layout.data_files as usize).saturating_sub(kept), layout.data_gb);
         }
-        self.give(database, &data, kept, layout.data_gb, (like_gb, carries));
+        // Rows come into new files by a rebuild as well, which is said there.
+        let is_to_spread = kept > 1 && kept == layout.data_files as usize;
+        self.give((database, is_to_spread), &data, kept, layout.data_gb, (like_gb, carries));
     }
 
     /// What data files give back, of which the first so many are kept. Pages stay where they are until indexes are rebuilt, so that no file is
     /// smaller before than what is in it. Of a file nobody said that, and it gives nothing back before.
     fn give(
         &mut self,
-        database: &str,
+        (database, is_to_spread): (&str, bool),
         data: &[&DatabaseFile],
         kept: usize,
         data_gb: f64,
@@ -164,9 +166,9 @@ impl Steps {
             let gb = if is_emptied { file.size_gb } else { 0.0 };
             self.gives.push(Step { database: database.to_owned(), text, gb });
         }
-        // What comes from a file that goes is spread by what is free, and not alike.
-        if let Some(gone) = data.get(kept).filter(|_| kept > 1) {
-            let text = rebuild(gone);
+        // A file that goes leaves its rows where there is room, and one that grows gets none by that.
+        if let Some(first) = data.first().filter(|_| is_to_spread) {
+            let text = rebuild(first);
             self.gives.push(Step { database: database.to_owned(), text, gb: 0.0 });
         }
         let moved_part = if is_emptied && all_free_gb > 0.0 { moved_gb / all_free_gb } else { 0.0 };

@@ -391,7 +391,7 @@ fn cases() -> [Case; 19] {
             &["a.al, b.bl did up to 64.8 MB/s", "by 22 to 36.0 MB/s", "of which part was read"],
             &["all that any size has"],
         ),
-        (full, "--vcores 8 --layouts", &["no room for that: mid.m"], &["Raise the space", "MODIFY"]),
+        (full, "--vcores 8 --layouts", &["no room for that: big.d, mid.m"], &["Raise the space", "MODIFY"]),
         (
             "x,d,data,8192,100,5,\nx,l,log,129,495,90,\n",
             "",

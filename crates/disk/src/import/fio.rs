@@ -112,6 +112,10 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
             "{bytes_per_second:.0} bytes a second are not {iops:.1} I/Os a second of {block_bytes} bytes"
         ));
     }
+    // What was verified was read as well, which is no second job's.
+    if option("verify").is_some() {
+        check_work(pattern, option("verify"), [reads, operations])?;
+    }
     let threads = count("numjobs")?;
     let seconds = sides.iter().map(|side| side.seconds).fold(0.0, f64::max);
     // All copies together ran for so long, where fio reports them as one.

@@ -94,6 +94,7 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
         started_at: about.written_at.clone(),
         campaign: about.campaign.clone(),
         label: about.label.clone(),
+        environment: cache(first).into_iter().map(|cache| ("cache of the system".to_owned(), cache)).collect(),
         parameters: [("page_bytes".to_owned(), 4096.into()), ("expect".to_owned(), about.expected_percent.into())]
             .into(),
         definition: Definition { hash: definition.hash(), text: definition.text.clone() },
@@ -138,6 +139,17 @@ pub fn run(about: &About, tool: Tool, files: &[Vec<Imported>]) -> Result<(Vec<Ev
     let record = Fold::of(&about.run_id, events.iter().cloned()).record();
     let record = record.ok_or_else(|| refused("the results make no run".to_owned()))?;
     Ok((events, record))
+}
+
+/// Whether operations went through the system's cache, where that is known of all.
+fn cache(file: &[Imported]) -> Option<String> {
+    let known: Vec<bool> = file.iter().map(|run| run.is_direct).collect::<Option<_>>()?;
+    let used = known.iter().filter(|is_direct| !**is_direct).count();
+    Some(match used {
+        0 => "left out".to_owned(),
+        _ if used == known.len() => "used".to_owned(),
+        _ => "used by some".to_owned(),
+    })
 }
 
 /// What was done, without what came of it.
@@ -213,7 +225,8 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?, run.free_side)));
     all.extend(asked.map(|(label, rate, free)| match free {
         Some(free) => {
-            format!("'{label}' was asked for a rate, but for that of its {free}, and not for as many as it could make")
+            let asked = if free == "reads" { "writes" } else { "reads" };
+            format!("'{label}' was asked for a rate of its {asked}, and for none of its {free}")
         }
         None => format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make"),
     }));

@@ -235,7 +235,8 @@ fn smaller<'c>(
 /// Whether larger files take far more space than further ones, or than those that are there once they are alike, for which rows are moved; or
 /// take more and have no room.
 fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Case<'_>) -> bool {
-    let own = grown.iter().filter(|one| one.files.iter().all(|at| places.contains(at)));
+    let is_own = |one: &&Advice| one.files.iter().all(|at| places.contains(at));
+    let own = grown.iter().filter(is_own);
     let mut larger_gb = 0.0;
     let mut files = Vec::new();
     for one in own {
@@ -261,7 +262,12 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
             Finding::Add { shrunk, .. } => shrunk.iter().map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum(),
             _ => 0.0,
         };
-        return larger_gb > other_gb - answers.iter().map(back).sum::<f64>();
+        // Where it is blobs that there are too few of, those count.
+        let most_blobs_gb = case.storage.blobs_gb().unwrap_or(f64::INFINITY);
+        let [larger_blobs_gb, other_blobs_gb] = [blobs_gb(grown.iter().filter(is_own), case), blobs_gb(&answers, case)];
+        let is_short = case.limits.blob_gb + larger_blobs_gb > most_blobs_gb;
+        return larger_gb > other_gb - answers.iter().map(back).sum::<f64>()
+            || (is_short && other_blobs_gb < larger_blobs_gb);
     }
     let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
     let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
@@ -273,6 +279,19 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
         return larger_gb * count as f64 / files.len() as f64 > little_gb.min(LITTLE_GB);
     }
     larger_gb - other_gb > little_gb.max(LITTLE_GB)
+}
+
+/// What blobs advice takes more than there are now, in GB.
+fn blobs_gb<'a>(advice: impl IntoIterator<Item = &'a Advice>, case: &Case<'_>) -> f64 {
+    let blob_gb = |size_gb: f64| case.storage.blob_gb(size_gb).unwrap_or(0.0);
+    let of = |one: &Advice| match one.finding {
+        Finding::Grow { size_gb, .. } => {
+            one.files.iter().map(|at| blob_gb(size_gb) - case.limits.files[*at].blob_gb.unwrap_or(0.0)).sum()
+        }
+        Finding::Add { added, size_gb, .. } => added as f64 * blob_gb(size_gb),
+        _ => 0.0,
+    };
+    advice.into_iter().map(of).sum()
 }
 
 /// What is to be added to data files of which these stand at a limit. Some grow to the size of what is added, or in its place, where that takes
@@ -300,6 +319,13 @@ fn added(at_limit: &[usize], group: &[usize], case: &Case<'_>) -> Option<Vec<Adv
     let rules = Rules::default();
     let with = |now: &[(f64, Step)]| more(rates, content_gb, now, (case.storage, &rules));
     let plain = with(&now)?;
+    let blob_gb = |size_gb: f64| case.storage.blob_gb(size_gb).unwrap_or(0.0);
+    let blobs_gb = |files: &[(f64, Step)]| files.iter().map(|(size_gb, _)| blob_gb(*size_gb)).sum::<f64>();
+    let most_gb = case.storage.blobs_gb().unwrap_or(f64::INFINITY) - case.limits.blob_gb + blobs_gb(&now);
+    // Where its blobs have no room, smaller ones beside those that are there may.
+    let beside = || beside_grown(rates, content_gb, (&now, &[]), (case.storage, &rules));
+    let is_over = blobs_gb(&plain.files) > most_gb;
+    let plain = if is_over { beside().filter(|one| blobs_gb(&one.files) <= most_gb).unwrap_or(plain) } else { plain };
     // Where there is no room for that, files that are part empty give some back first and keep their limits, as little as has room: smaller ones then carry
     // as much.
     let others = case.smaller.iter().filter(|(at, _)| !group.contains(at));

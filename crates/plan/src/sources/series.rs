@@ -3,7 +3,7 @@
 use plimsoll_measurement::foreign;
 
 use crate::activity::{Activity, is_slow};
-use crate::demand::{Demand, Interval};
+use crate::demand::Interval;
 use crate::sheet::ListError;
 
 /// More intervals of all disks than these are a month of many.
@@ -56,6 +56,8 @@ impl Figures {
 pub(super) struct Series {
     pub activity: Activity,
     unit_bytes: u64,
+    /// Whether it did anything of what was counted.
+    did_any: bool,
     /// Sums of rate times ms, and of rates, of reads and of writes.
     waited: [(f64, f64); 2],
 }
@@ -63,12 +65,15 @@ pub(super) struct Series {
 impl Series {
     pub fn new(name: &str, unit_bytes: u64) -> Self {
         let activity = Activity { name: foreign::plain(name), are_sizes_known: true, ..Activity::default() };
-        Self { activity, unit_bytes, waited: [(0.0, 0.0); 2] }
+        Self { activity, unit_bytes, did_any: false, waited: [(0.0, 0.0); 2] }
     }
 
     pub fn add(&mut self, start_s: f64, seconds: f64, figures: &Figures) {
         let interval = Interval { start_s, seconds, rate: None, is_bounded: false };
         let (iops, mb_per_s) = (figures.iops(self.unit_bytes), figures.mb_per_s());
+        let Figures { reads, writes, ios, read_bytes, write_bytes, bytes, .. } = *figures;
+        let counted = [reads, writes, ios, read_bytes, write_bytes, bytes];
+        self.did_any |= counted.into_iter().flatten().any(|value| value > 0.0);
         self.activity.are_sizes_known &= iops.is_none() || mb_per_s.is_some();
         self.activity.iops.intervals.push(Interval { rate: iops, ..interval });
         let written = figures.write_bytes.map(|bytes| bytes / MB);
@@ -95,11 +100,7 @@ impl Series {
 
 /// Disks that did anything: a machine has many that nobody uses.
 pub(super) fn busy(all: Vec<Series>, program: &'static str, remarks: Vec<String>) -> Result<Disks, ListError> {
-    let did = |one: &Activity| {
-        let of = |demand: &Demand| demand.highest().is_some_and(|rate| rate > 0.0);
-        of(&one.iops) || of(&one.mb_per_s) || of(&one.written_mb_per_s)
-    };
-    let disks: Vec<Activity> = all.into_iter().map(Series::done).filter(did).collect();
+    let disks: Vec<Activity> = all.into_iter().filter(|one| one.did_any).map(Series::done).collect();
     if disks.is_empty() {
         return Err(ListError::whole(format!("no disk did anything in what {program} counted")));
     }

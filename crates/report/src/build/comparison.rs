@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_measurement::{Figure, RequestKind, RunRecord};
+use plimsoll_measurement::{Figure, RequestKind, RunRecord, Subject};
 
 use super::bought::held_back;
 use super::kinds::{Kind, by_kind};
 use super::order::grouped;
 use super::{words, work};
-use crate::model::format::{self, confidence, ends, moment, name, plain, title};
+use crate::model::format::{self, confidence, ends, listed, moment, name, plain, title};
 use crate::model::{Bar, BarChart, Cell, Part, Picture, Rank, Report, Table, Tone, Value, number, text};
 
 /// A run against the first one, which is called A.
@@ -57,6 +57,13 @@ pub struct Comparison {
     /// Whether there is none as the figures are not to be judged, however clear the ratio is.
     pub is_withheld: bool,
 }
+
+/// Figures that are better or worse are named up to this number; the table has all.
+const MOST_FIGURES: usize = 6;
+
+/// More reasons than these for figures without a verdict stand by themselves.
+const MOST_WHYS: usize = 4;
+const WHAT_WOULD_DECIDE: &str = "What would decide";
 
 /// More differences than this stand in the table alone.
 const MOST_DIFFERENCES: usize = 6;
@@ -110,7 +117,12 @@ fn pair(one: &Compared<'_>, b: &str) -> Report {
         ],
     );
     differs.table("", rows);
-    report.add_all([answer(one, b), picture, figures, requests, differs]);
+    let mut whys = Part::detail(WHAT_WOULD_DECIDE);
+    let all = unjudged(one);
+    if all.len() > MOST_WHYS {
+        all.into_iter().for_each(|why| whys.say(Tone::Evidence, why));
+    }
+    report.add_all([answer(one, b), picture, figures, requests, differs, whys]);
     report
 }
 
@@ -128,7 +140,10 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
             Some(format!("{} ({} → {} {unit})", name(&figure.metric), a?, b?))
         });
         let said: Vec<String> = said.collect();
-        part.say(Tone::Plain, (!said.is_empty()).then(|| format!("{b} is {verdict} in: {}.", said.join(", "))));
+        part.say(
+            Tone::Plain,
+            (!said.is_empty()).then(|| format!("{b} is {verdict} in: {}.", listed(&said, MOST_FIGURES))),
+        );
     }
     part.say(
         Tone::Plain,
@@ -143,11 +158,15 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     }
     part.say(Tone::Plain, work::changed([one.baseline, one.candidate], b));
     part.say(Tone::Plain, slowest(one, b));
-    let known = || one.figures.iter().filter(|figure| is_known(figure));
-    for (why, figures) in grouped(known().filter_map(|figure| Some((figure.why.as_deref()?, figure)))) {
-        let names: Vec<String> = figures.iter().map(|figure| title(&figure.metric)).collect();
-        let of = if figures.len() == known().count() { String::new() } else { format!("{}: ", names.join(", ")) };
-        part.say(Tone::Evidence, format!("{of}{why}"));
+    let whys = unjudged(one);
+    if whys.len() <= MOST_WHYS {
+        whys.into_iter().for_each(|why| part.say(Tone::Evidence, why));
+    } else {
+        let count = one.figures.iter().filter(|figure| is_known(figure) && figure.why.is_some()).count();
+        part.say(
+            Tone::Evidence,
+            format!("{count} figures have no verdict: '{WHAT_WOULD_DECIDE}' says why, and what would give one"),
+        );
     }
     for (letter, notes) in ["A", b].into_iter().zip(&one.notes) {
         for note in notes {
@@ -155,6 +174,18 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
         }
     }
     part
+}
+
+/// Why figures have no verdict, or what would give one.
+fn unjudged(one: &Compared<'_>) -> Vec<String> {
+    let known = || one.figures.iter().filter(|figure| is_known(figure));
+    let groups = grouped(known().filter_map(|figure| Some((figure.why.as_deref()?, figure))));
+    let sentence = |(why, figures): (&str, Vec<&Comparison>)| {
+        let names: Vec<String> = figures.iter().map(|figure| title(&figure.metric)).collect();
+        let of = if figures.len() == known().count() { String::new() } else { format!("{}: ", names.join(", ")) };
+        format!("{of}{why}")
+    };
+    groups.into_iter().map(sentence).collect()
 }
 
 /// Whether a figure says more than the first one: bytes and rows of the same requests grow with their rate.
@@ -351,6 +382,10 @@ fn p99_ratio([a, b]: &[Kind; 2]) -> Option<f64> {
 
 /// The kind of request whose time changed most, where there are several.
 fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
+    // What a volume does is one figure each, with a verdict.
+    if one.baseline.subject == Subject::Volume {
+        return None;
+    }
     let kinds = shared_kinds(one);
     let all = kinds.iter().filter_map(|pair| Some((pair, p99_ratio(pair)?)));
     let (pair, ratio) = all.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()))?;

@@ -70,7 +70,7 @@ pub fn report(all: &Disks, storage: &Storage<'_>, headroom_percent: f64) -> Repo
         let names = listed(&uncounted, MOST_NAMED);
         answer.say(
             Tone::Warning,
-            format!("Reads and writes were not counted of {names}: whether a file carries them is said by MB/s alone."),
+            format!("Of {names} not all reads and writes were counted, so whether a file carries them is said by MB/s alone."),
         );
     }
     answer.say(Tone::Plain, log_rate(all, storage, headroom_percent));

@@ -74,7 +74,9 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let weight = if is_one_test { Weight::Warns } else { Weight::Refuses };
     add("test", weight, text(&base.test), text(&other.test));
     if !is_one_test && base.test == other.test {
-        add("definition", weight, text(&base.definition.hash), text(&other.definition.hash));
+        let [a, b] = first_difference([&base.definition.text, &other.definition.text]);
+        let hash = |run: &RunRecord| Some(run.definition.hash.clone());
+        add("definition", weight, a.or_else(|| hash(base)), b.or_else(|| hash(other)));
     }
     let basis = |run: &RunRecord| text(run.basis.name());
     add("basis", Weight::Warns, basis(base), basis(other));
@@ -148,6 +150,19 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         }
     }
     found
+}
+
+/// The first line of each of two texts that the other has not in its place.
+fn first_difference(texts: [&str; 2]) -> [Option<String>; 2] {
+    let mut lines = texts.map(|text| text.lines().map(str::trim).filter(|line| !line.is_empty()));
+    loop {
+        let both = lines.each_mut().map(Iterator::next);
+        match both {
+            [None, None] => return [None, None],
+            [a, b] if a == b => {}
+            both => return both.map(|line| Some(line.map_or_else(|| "nothing more".to_owned(), str::to_owned))),
+        }
+    }
 }
 
 /// The lowest ceiling that a run states of a resource, with its unit.

@@ -10,7 +10,7 @@ use plimsoll_plan::trial::{Trial, trial};
 use plimsoll_plan::{Advice, DatabaseFile, Finding, Storage};
 use plimsoll_report::layouts::Found;
 
-use super::room::{self, Given};
+use super::room::{self, Given, Wishes};
 use crate::failure::Failure;
 
 /// Databases that layouts are searched for: ten times what an instance can have (resource limits, 2026-08-10).
@@ -72,8 +72,9 @@ pub(super) fn search(
         .collect();
     found.advised.extend(unlaid);
     let given = Given { files, limits, storage, judged };
-    room::leave_out(&mut found, given);
-    room::fit_together(&mut found, given);
+    let mut wishes = Wishes { enlarged: found.enlarged.clone(), advised: found.advised.clone() };
+    room::settle(&mut found, &wishes, given);
+    room::fit_together(&mut found, &mut wishes, given);
     let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
     // A layout that can't be reached in the space is none: what is advised without layouts is done then.
     let mut steps = room::steps(&found, given);
@@ -84,7 +85,7 @@ pub(super) fn search(
         if !found.pairs().any(|(need, _)| is_out(need)) {
             break;
         }
-        room::leave(&mut found, given, is_out);
+        room::leave(&mut found, &mut wishes, given, is_out);
         steps = room::steps(&found, given);
     }
     let gains = |(need, layout): (&Need, &Layout)| choice::gains(need, layout, (files, judged), storage);
@@ -135,6 +136,7 @@ pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found:
     // What others took the room of.
     let is_out = |at: usize| found.without_room.contains(&at) && !is_enlarged(at);
     let has_statements = !found.statements.is_empty();
+    let is_left_out = |files: &[usize]| files.iter().any(|at| is_out(*at));
     let is_done = |at: usize, size_gb: f64| {
         found.grown.iter().any(|(other, other_gb)| *other == at && (other_gb - size_gb).abs() <= 0.5)
     };
@@ -142,22 +144,19 @@ pub(super) fn answered(advised: &mut Vec<Advice>, files: &[DatabaseFile], found:
         // A layout of another database may make room.
         if let Finding::Grow { size_gb, fits, .. } = &mut one.finding {
             *fits |= one.files.iter().all(|at| is_done(*at, *size_gb));
+            *fits &= !is_left_out(&one.files);
         }
         let is_done = without_layout().any(|one| one.further.contains(&place));
         if let Finding::Add { fits, .. } = &mut one.finding {
-            *fits |= is_done;
+            *fits = is_done || (*fits && !is_left_out(&one.files));
         }
         let Some(at) = one.files.first() else {
             one.is_alternative |= matches!(one.finding, Finding::Short { .. }) && has_statements;
             continue;
         };
         one.is_alternative |= match &one.finding {
-            Finding::Grow { size_gb, fits, .. } => {
-                one.files.iter().any(|at| is_other(*at, *size_gb) || (*fits && is_out(*at)))
-            }
-            Finding::Add { fits, .. } => {
-                !is_done && one.files.iter().any(|at| has_layout(*at) || is_enlarged(*at) || (*fits && is_out(*at)))
-            }
+            Finding::Grow { size_gb, .. } => one.files.iter().any(|at| is_other(*at, *size_gb)),
+            Finding::Add { .. } => !is_done && one.files.iter().any(|at| has_layout(*at) || is_enlarged(*at)),
             Finding::Fewer { .. } | Finding::Equal { .. } | Finding::LogFirst => has_layout(*at),
             // The statements of layouts say what space they take.
             Finding::Space { .. } | Finding::Short { .. } => has_statements,

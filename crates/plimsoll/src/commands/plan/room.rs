@@ -95,51 +95,45 @@ impl Given<'_> {
     }
 }
 
-/// Leaves out what is to grow and has no room to, whatever the space is raised to.
-pub(super) fn leave_out(found: &mut Found, given: Given<'_>) {
+/// What databases go on with that have no layout, if there is room for all of it.
+#[derive(Clone, Default)]
+pub(super) struct Wishes {
+    /// Larger files and further ones with room to spare.
+    pub enlarged: Vec<Enlarged>,
+    /// What is advised.
+    pub advised: Vec<Enlarged>,
+}
+
+/// Which of the wishes have room, whatever the space is raised to, in the order in which it was judged. What is larger than is advised gives way to what
+/// is advised, as far as that has room. A layout has room beside these, or is none.
+pub(super) fn settle(found: &mut Found, wishes: &Wishes, given: Given<'_>) {
     let Given { files, limits, storage, judged } = given;
-    // What goes on as is advised has its place in the same order.
-    let wanted = given.wanted(found.enlarged.iter().chain(&found.advised));
-    let fit = space::fit(files, limits, storage, &wanted);
     // What a layout changes gives back what that says, and what is to grow nothing.
-    let is_enlarged = |at: &usize| found.enlarged.iter().flat_map(|one| &one.files).any(|(grown, _)| grown == at);
+    let is_enlarged = |at: &usize| wishes.enlarged.iter().flat_map(|one| &one.files).any(|(grown, _)| grown == at);
     let is_changed = |at: &usize| is_enlarged(at) || found.needs.iter().any(|need| given.is_of(*at, need));
     let kept = judged.advice.iter().filter(|one| !one.files.iter().any(is_changed));
     found.back_gb = judgement::back_gb(kept, files);
-    found.room_after = fit.after(&wanted, found.back_gb);
-    let out: Vec<usize> =
-        wanted.iter().flat_map(|one| &one.files).filter(|at| !fit.first.contains(at)).copied().collect();
-    let databases: Vec<String> = found.enlarged.iter().map(|one| one.database.clone()).collect();
-    given.take_out(&mut found.enlarged, &out);
-    given.take_out(&mut found.advised, &out);
-    for database in databases {
-        found.advised.extend(choice::advised_beside_others(&database, (files, judged), |at| out.contains(&at)));
+    Wishes { enlarged: found.enlarged, advised: found.advised } = wishes.clone();
+    found.without_room.clear();
+    loop {
+        let wanted = given.wanted(found.enlarged.iter().chain(&found.advised));
+        let fit = space::fit(files, limits, storage, &wanted);
+        let out: Vec<usize> =
+            wanted.iter().flat_map(|one| &one.files).filter(|at| !fit.first.contains(at)).copied().collect();
+        let new: Vec<usize> = out.iter().filter(|at| !found.without_room.contains(at)).copied().collect();
+        found.without_room.extend(new);
+        let databases: Vec<String> = found.enlarged.iter().map(|one| one.database.clone()).collect();
+        let before = found.enlarged.clone();
+        given.take_out(&mut found.enlarged, &out);
+        if found.enlarged == before {
+            found.room_after = fit.after(&wanted, found.back_gb);
+            given.take_out(&mut found.advised, &out);
+            return;
+        }
+        for database in databases {
+            found.advised.extend(choice::advised_beside_others(&database, (files, judged), |at| out.contains(&at)));
+        }
     }
-    found.without_room.extend(out);
-    fit_advised(found, given);
-}
-
-/// Leaves out what is advised and has no room beside all else.
-fn fit_advised(found: &mut Found, given: Given<'_>) {
-    let Given { files, storage, .. } = given;
-    let mut limits = given.limits.clone();
-    let mut steps = Steps::default();
-    for (need, layout) in found.pairs() {
-        let own = (0..files.len()).filter(|at| given.is_of(*at, need) && files[*at].kind != FileKind::Container);
-        let now_gb = own.fold(0.0, |blobs, at| blobs + limits.files[at].blob_gb.unwrap_or(0.0));
-        limits.blob_gb += layout.blob_gb - now_gb;
-        lay(&mut steps, (need, layout), given);
-    }
-    // Others have room only in what is given back before rows move.
-    limits.file_gb += steps.taken_gb();
-    let enlarged = given.wanted(&found.enlarged);
-    let wanted: Vec<Bundle> = enlarged.into_iter().chain(given.wanted(&found.advised)).collect();
-    let fit = space::fit(files, &limits, storage, &wanted);
-    let out: Vec<usize> =
-        wanted.iter().flat_map(|one| &one.files).filter(|at| !fit.first.contains(at)).copied().collect();
-    given.take_out(&mut found.advised, &out);
-    let new: Vec<usize> = out.into_iter().filter(|at| !found.without_room.contains(at)).collect();
-    found.without_room.extend(new);
 }
 
 /// The statements of all that was found.
@@ -209,21 +203,21 @@ pub(super) fn without_blobs(found: &Found, given: Given<'_>) -> Vec<String> {
 }
 
 /// Takes the layouts of some databases back: these go on as is advised.
-pub(super) fn leave(found: &mut Found, given: Given<'_>, is_out: impl Fn(&Need) -> bool) {
+pub(super) fn leave(found: &mut Found, wishes: &mut Wishes, given: Given<'_>, is_out: impl Fn(&Need) -> bool) {
     let (kept, out): (Vec<usize>, Vec<usize>) = (0..found.needs.len()).partition(|at| !is_out(&found.needs[*at]));
     for need in out.iter().map(|at| &found.needs[*at]) {
-        found.advised.extend(choice::advised_beside_others(&need.database, (given.files, given.judged), |_| true));
+        wishes.advised.extend(choice::advised_beside_others(&need.database, (given.files, given.judged), |_| true));
         found.out_of_reach.push(need.database.clone());
     }
     found.chosen = found.chosen.as_ref().map(|all| kept.iter().filter_map(|at| all.get(*at).copied()).collect());
     found.fronts = kept.iter().map(|at| found.fronts[*at].clone()).collect();
     found.needs = kept.iter().map(|at| found.needs[*at].clone()).collect();
-    fit_advised(found, given);
+    settle(found, wishes, given);
 }
 
 /// Chooses a layout for each database: for all, where they fit into the space, or into the most that it can be raised to; else for those that
 /// fit, first for those that use most of their limits. The others go on as is advised, and what that takes is not taken by a layout.
-pub(super) fn fit_together(found: &mut Found, given: Given<'_>) {
+pub(super) fn fit_together(found: &mut Found, wishes: &mut Wishes, given: Given<'_>) {
     let Given { files, storage, judged, .. } = given;
     let plain: Vec<Option<Enlarged>> =
         found.needs.iter().map(|need| choice::advised(&need.database, (files, judged), |_| true)).collect();
@@ -288,5 +282,5 @@ pub(super) fn fit_together(found: &mut Found, given: Given<'_>) {
     found.needs = order.iter().map(|at| found.needs[*at].clone()).collect();
     found.fronts = order.iter().map(|at| found.fronts[*at].clone()).collect();
     found.chosen = chosen;
-    leave(found, given, |need| out.contains(&need.database));
+    leave(found, wishes, given, |need: &Need| out.contains(&need.database));
 }
