@@ -75,6 +75,7 @@ pub(super) fn search(
     let mut wishes = Wishes { enlarged: found.enlarged.clone(), advised: found.advised.clone() };
     room::settle(&mut found, &wishes, given);
     room::fit_together(&mut found, &mut wishes, given);
+    room::settle(&mut found, &wishes, given);
     let free_gb = storage.space_gb().map(|space| space - limits.file_gb);
     // A layout that can't be reached in the space is none: what is advised without layouts is done then.
     let mut steps = room::steps(&found, given);
@@ -97,7 +98,8 @@ pub(super) fn search(
     let enlarged = found.enlarged.iter().chain(&found.advised);
     let further = enlarged.flat_map(|one| &one.further).flat_map(|place| &judged.advice[*place].files);
     let served: BTreeSet<usize> = further.chain(found.grown.iter().map(|(grown, _)| grown)).copied().collect();
-    found.without_room.retain(|at| !served.contains(at));
+    let mut seen = BTreeSet::new();
+    found.without_room.retain(|at| !served.contains(at) && seen.insert(*at));
     Ok(found)
 }
 

@@ -104,8 +104,8 @@ pub(super) struct Wishes {
     pub advised: Vec<Enlarged>,
 }
 
-/// Which of the wishes have room, whatever the space is raised to, in the order in which it was judged. What is larger than is advised gives way to what
-/// is advised, as far as that has room. A layout has room beside these, or is none.
+/// Which of the wishes have room, whatever the space is raised to: what is advised, in the order in which it was judged, and then what is larger than
+/// that, as far as there is room beside it. A layout has room beside all of these, or is none.
 pub(super) fn settle(found: &mut Found, wishes: &Wishes, given: Given<'_>) {
     let Given { files, limits, storage, judged } = given;
     // What a layout changes gives back what that says, and what is to grow nothing.
@@ -114,26 +114,42 @@ pub(super) fn settle(found: &mut Found, wishes: &Wishes, given: Given<'_>) {
     let kept = judged.advice.iter().filter(|one| !one.files.iter().any(is_changed));
     found.back_gb = judgement::back_gb(kept, files);
     Wishes { enlarged: found.enlarged, advised: found.advised } = wishes.clone();
-    found.without_room.clear();
-    loop {
-        let wanted = given.wanted(found.enlarged.iter().chain(&found.advised));
-        let fit = space::fit(files, limits, storage, &wanted);
-        let out: Vec<usize> =
-            wanted.iter().flat_map(|one| &one.files).filter(|at| !fit.first.contains(at)).copied().collect();
-        let new: Vec<usize> = out.iter().filter(|at| !found.without_room.contains(at)).copied().collect();
-        found.without_room.extend(new);
-        let databases: Vec<String> = found.enlarged.iter().map(|one| one.database.clone()).collect();
-        let before = found.enlarged.clone();
-        given.take_out(&mut found.enlarged, &out);
-        if found.enlarged == before {
-            found.room_after = fit.after(&wanted, found.back_gb);
-            given.take_out(&mut found.advised, &out);
-            return;
-        }
-        for database in databases {
-            found.advised.extend(choice::advised_beside_others(&database, (files, judged), |at| out.contains(&at)));
+    for database in wishes.enlarged.iter().map(|one| &one.database) {
+        found.advised.extend(choice::advised_beside_others(database, (files, judged), |_| true));
+    }
+    // What a layout gives back before rows move is there for others, and what it takes has to have room beside them.
+    let mut limits = limits.clone();
+    for pair in found.pairs() {
+        let mut steps = Steps::default();
+        lay(&mut steps, pair, given);
+        limits.file_gb += steps.taken_gb().min(0.0);
+    }
+    let wanted = given.wanted(&found.advised);
+    let fit = space::fit(files, &limits, storage, &wanted);
+    found.room_after = fit.after(&wanted, found.back_gb);
+    let larger = given.wanted(&found.enlarged);
+    found.without_room = wanted.iter().chain(&larger).flat_map(|one| one.files.iter().copied()).collect();
+    let mut held: Vec<Bundle> = wanted.into_iter().zip(&fit.fits).filter(|(_, fits)| **fits).map(|one| one.0).collect();
+    let mut served: Vec<usize> = Vec::new();
+    for one in larger {
+        let is_other = |known: &&Bundle| !known.files.iter().any(|at| one.files.contains(at));
+        let mut with: Vec<Bundle> = held.iter().filter(is_other).cloned().collect();
+        served.extend(&one.files);
+        with.push(one.clone());
+        if space::fit(files, &limits, storage, &with).is_all() {
+            held = with;
+        } else {
+            served.retain(|at| !one.files.contains(at));
         }
     }
+    let out = |way: &[Enlarged], is_in: &dyn Fn(&usize) -> bool| -> Vec<usize> {
+        given.wanted(way).iter().flat_map(|one| &one.files).filter(|at| !is_in(at)).copied().collect()
+    };
+    let has_place = |at: &usize| held.iter().any(|one| one.files.contains(at));
+    let out_of_larger = out(&found.enlarged, &|at| served.contains(at));
+    let out_of_advised = out(&found.advised, &|at| has_place(at) && !served.contains(at));
+    given.take_out(&mut found.enlarged, &out_of_larger);
+    given.take_out(&mut found.advised, &out_of_advised);
 }
 
 /// The statements of all that was found.
