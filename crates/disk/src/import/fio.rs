@@ -134,6 +134,10 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         each.sum::<f64>()
     });
     let free = sides.iter().find(|side| rate_per_s.is_some() && of(side).is_none());
+    // Rates are held for some milliseconds at a time.
+    if let Some(asked) = rate_per_s.map(|rate| rate * f64::from(threads)).filter(|asked| iops > MOST_OF_ASKED * asked) {
+        return Err(format!("a rate of {asked:.0} a second was asked for, and {iops:.0} were made"));
+    }
     let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
     let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {
@@ -183,6 +187,9 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         latency,
     })
 }
+
+/// So many times the rate that was asked for is made at most.
+const MOST_OF_ASKED: f64 = 1.5;
 
 /// What no cell says: an engine without a disk, reads and writes that are told as one, and I/Os of several sizes.
 fn check_kind<'o>(job: &Value, option: &impl Fn(&str) -> Option<&'o str>) -> Result<(), String> {
@@ -446,6 +453,7 @@ fn latency(side: &Object) -> Result<Latency, String> {
     let end = |name: &str| Some(times.get(name)?.as_f64()? * factor);
     latency.check_percentiles(end("min"), end("max"))?;
     latency.check_mean()?;
+    latency.check_most_mean(end("mean"), end("max"))?;
     Ok(latency)
 }
 

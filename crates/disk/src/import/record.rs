@@ -187,6 +187,27 @@ fn failed(run: &Imported) -> Option<String> {
         .then(|| format!("{errors} of {operations} I/Os of '{}' failed, and its rate counts them", run.label))
 }
 
+/// Shorter runs say little.
+const SHORT_SECONDS: f64 = 1.0;
+
+/// Less than this part of what was asked for under way on average is worth a sentence.
+const FEW_PART: f64 = 0.5;
+
+/// That fewer operations were under way on average, by Little's law, than the depth of the queue says.
+fn few_under_way(run: &Imported) -> Option<String> {
+    let asked = f64::from(run.threads) * f64::from(run.queue_depth);
+    // SQLIO's times are in whole milliseconds, and say too little.
+    let is_exact = run.latency.histogram_percent.is_empty();
+    let is_free = is_exact && run.rate_per_s.is_none() && run.held_back_by.is_none() && run.sync.is_none();
+    let on_average = run.iops * run.latency.mean_us.filter(|_| is_free && run.writes_per_sync.is_none())? / 1e6;
+    (on_average < FEW_PART * asked).then(|| {
+        format!(
+            "'{}' had {on_average:.1} of {asked} operations under way on average, by its rate and mean time",
+            run.label
+        )
+    })
+}
+
 /// What a reader has to know of results of this tool.
 fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
     let mut all = vec![format!(
@@ -230,6 +251,10 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
         }
         None => format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make"),
     }));
+    all.extend(runs.iter().filter(|run| run.seconds < SHORT_SECONDS).map(|run| {
+        format!("'{}' ran for {} s alone, which says little of a disk", run.label, format_given(run.seconds))
+    }));
+    all.extend(runs.iter().filter_map(few_under_way));
     let held_back = runs.iter().filter_map(|run| Some((&run.label, run.held_back_by?)));
     all.extend(
         held_back.map(|(label, by)| format!("'{label}' was held back by its option {by}, and could have made more")),

@@ -153,6 +153,23 @@ impl Latency {
         Err(format!("a mean of {mean} is less than {least}, the least that it can be by the percentiles"))
     }
 
+    /// An error if the mean of the same times is more than it can be by the percentiles and the longest.
+    pub(super) fn check_most_mean(&self, mean_us: Option<f64>, max_us: Option<f64>) -> Result<(), String> {
+        let (Some(mean), Some(max), false) = (mean_us, max_us, self.percentiles_us.is_empty()) else { return Ok(()) };
+        let starts = std::iter::once(0.0).chain(self.percentiles_us.iter().map(|(percent, _)| *percent));
+        let parts =
+            self.percentiles_us.iter().zip(starts).map(|((percent, us), start)| (percent - start).max(0.0) * us);
+        let last = self.percentiles_us.last().map_or(0.0, |(percent, _)| (100.0 - percent).max(0.0) * max);
+        let most = (parts.sum::<f64>() + last) / 100.0 * PART_WIDTH;
+        if mean <= most + 1.0 {
+            return Ok(());
+        }
+        let [mean, most] = [mean, most].map(|us| format!("{:.3} ms", us / 1e3));
+        Err(format!(
+            "a mean of {mean} is more than {most}, the most that it can be by the percentiles and the longest time"
+        ))
+    }
+
     /// The mean, or the least that it can be where times and parts are rounded.
     pub(super) fn least_mean_us(&self) -> Option<f64> {
         if self.histogram_percent.is_empty() {

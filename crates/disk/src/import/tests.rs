@@ -423,6 +423,47 @@ fn operations_that_failed_are_counted_and_many_are_refused() {
 }
 
 #[test]
+fn what_the_figures_of_a_job_do_not_bear_out_is_told() {
+    // Two jobs together were asked for 1,000 a second, and make them.
+    assert!(read(JOBS).is_ok());
+    let less = JOBS.replace("\"rate_iops\": \"500\"", "\"rate_iops\": \"50\"");
+    assert!(refused(&less).contains("a rate of 100 a second was asked for, and 1000 were made"), "{}", refused(&less));
+    let about = About {
+        run_id: "1".to_owned(),
+        target: None,
+        written_at: String::new(),
+        build: String::new(),
+        ceilings: Vec::new(),
+        expected_percent: 0,
+        warnings: Vec::new(),
+        campaign: None,
+        label: Some("mine".to_owned()),
+    };
+    let told = |text: &str| {
+        let (tool, runs) = read(text).unwrap();
+        let (_, record) = run(&about, tool, &[runs]).unwrap();
+        assert_eq!(record.label.as_deref(), Some("mine"));
+        record.warnings.join("; ")
+    };
+    // 4,000 a second of 0.25 ms are one under way, of 8.
+    let times = "\"total_ios\": 40000, \"lat_ns\": {\"min\": 100000, \"mean\": 250000, \"max\": 9000000}";
+    let few = told(&JOBS.replace("\"total_ios\": 40000", times));
+    assert!(few.contains("'c' had 1.0 of 8 operations under way on average"), "{few}");
+    let full = told(&JOBS.replace("\"total_ios\": 40000", &times.replace("250000", "1900000")));
+    assert!(!full.contains("under way on average"), "{full}");
+    let short = JOBS.replace("\"runtime\": 10000, \"total_ios\": 40000", "\"runtime\": 100, \"total_ios\": 400");
+    assert!(told(&short).contains("'c' ran for 0.1 s alone"), "{}", told(&short));
+    // The longest is in the last hundredth of a percent at most.
+    let percentiles = |us: u32| {
+        let list = format!("\"percentile\": {{\"50.000000\": {us}000, \"99.990000\": {us}000}}");
+        let all = format!("{{\"min\": {us}000, \"mean\": 174000, \"max\": 28700000, {list}}}");
+        JOBS.replace("\"total_ios\": 40000", &format!("\"total_ios\": 40000, \"lat_ns\": {all}"))
+    };
+    assert!(refused(&percentiles(26)).contains("is more than"), "{}", refused(&percentiles(26)));
+    assert!(read(&percentiles(172)).is_ok());
+}
+
+#[test]
 fn a_job_of_fio_that_has_the_operations_of_others_is_refused() {
     let told = |ms: u64| JOBS.replacen("\"groupid\": 1", &format!("\"groupid\": 1, \"job_runtime\": {ms}"), 1);
     assert!(read(&told(10_000)).is_ok());

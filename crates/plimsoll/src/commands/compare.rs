@@ -341,7 +341,11 @@ impl Row {
         let sets = is_predicted
             .then(|| "sets of parameters are no repetitions, so the prediction's own interval counts".to_owned());
         let own = |series: &Series| series.doubt.clone().filter(|_| !of_client(series));
-        let doubt = own(a).or_else(|| own(b)).or(sets).or_else(|| knees::doubt(base, other, &a.metric));
+        let doubt = own(a)
+            .or_else(|| own(b))
+            .or(sets)
+            .or_else(|| knees::doubt(base, other, &a.metric))
+            .or_else(|| knees::asked_doubt(base, other, &a.metric));
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
         // With a faster client a side would only be better: a verdict in its favour stands.

@@ -8,6 +8,7 @@ use plimsoll_measurement::{Ceiling, Cell, RunRecord};
 
 use super::cells::{Row, rows};
 use super::limits::{BURST_PERCENT, Limits};
+use super::steadiness::{bursts, steadiness};
 use crate::model::format::{listed, plain, quantity, rounded};
 
 /// What was done in cells of one class, with one or several numbers under way.
@@ -146,28 +147,52 @@ pub fn held_back(record: &RunRecord) -> Option<String> {
             None => shares.push((row.cell, own)),
         }
     }
-    let most = [0, 1].map(|at| shares.iter().filter_map(|(_, share)| share[at]).reduce(f64::max));
-    let is_full = |most: &Option<f64>| most.is_some_and(|most| (FULL_PERCENT..BURST_PERCENT).contains(&most));
-    // Which works came to it.
-    let full = [0, 1].into_iter().filter(|at| is_full(&most[*at])).filter_map(|at| {
-        let is_of_it = |share: &[Option<f64>; 2]| share[at].is_some_and(|percent| percent >= FULL_PERCENT);
+    let most = shares.iter().flat_map(|(_, share)| share).copied().flatten().reduce(f64::max);
+    // Which works came to a limit, and to no more than that.
+    let full = [0, 1].into_iter().filter_map(|at| {
+        let is_full = |percent: f64| (FULL_PERCENT..BURST_PERCENT).contains(&percent);
         let mut works: Vec<String> = Vec::new();
-        for (cell, _) in shares.iter().filter(|(_, share)| is_of_it(share)) {
+        for (cell, _) in shares.iter().filter(|(_, share)| share[at].is_some_and(is_full)) {
             let work = plain(&cell.label);
             if !works.contains(&work) {
                 works.push(work);
             }
         }
+        (!works.is_empty()).then_some(())?;
         Some(format!("{} ({})", told[at].as_deref()?, listed(&works, MOST_WORKS)))
     });
     let full: Vec<String> = full.collect();
-    Some(match (full.as_slice(), most.into_iter().flatten().reduce(f64::max)) {
-        ([], Some(most)) if most >= BURST_PERCENT => {
-            format!("no limit of what was bought: {most:.0} % of one came, as in a burst, which ends, or from a cache")
+    let above = most.filter(|most| *most >= BURST_PERCENT);
+    let has_ended = || !bursts(record, &steadiness(record)).is_empty();
+    let held = match (full.as_slice(), most) {
+        ([], Some(_)) if above.is_some() && has_ended() => {
+            let all: Vec<&str> = told.iter().flatten().map(String::as_str).collect();
+            format!("its limit of {}, once its burst had ended", all.join(" or of "))
+        }
+        ([], Some(most)) if above.is_some() => {
+            format!(
+                "no limit that lasts: {most:.0} % of what was bought came, as in a burst, which ends, or from a cache"
+            )
         }
         ([], Some(most)) => format!("no limit of what was bought, of which at most {most:.0} % came"),
         ([], None) => "not known, as nothing was measured by itself with more than one under way".to_owned(),
-        (full, _) => format!("its limit of {}", full.join(" and of ")),
+        (full, _) => {
+            let more = above.map_or_else(String::new, |most| {
+                format!(
+                    ", and none elsewhere: up to {most:.0} % of one came, as in a burst, which ends, or from a cache"
+                )
+            });
+            format!("its limit of {}{more}", full.join(" and of "))
+        }
+    };
+    // The headline is that of the first.
+    let first = rows.first().filter(|row| row.under_way() == 1 && !shares.is_empty());
+    Some(match first {
+        Some(row) => {
+            let work = plain(&row.cell.label);
+            format!("in {work}, with one under way at a time, how long each takes; elsewhere {held}")
+        }
+        None => held,
     })
 }
 
@@ -232,7 +257,7 @@ mod tests {
         assert_eq!(held(40_000.0, 313.0), "no limit of what was bought, of which at most 50 % came");
         assert_eq!(
             held(5_000.0, 1e6),
-            "no limit of what was bought: 400 % of one came, as in a burst, which ends, or from a cache"
+            "no limit that lasts: 400 % of what was bought came, as in a burst, which ends, or from a cache"
         );
         // After the burst the same cell makes what was bought.
         let again: Vec<Point> = record.repetitions[0]

@@ -129,7 +129,8 @@ fn pair(one: &Compared<'_>, b: &str) -> Report {
 fn answer(one: &Compared<'_>, b: &str) -> Part {
     let mut part = Part::of(Rank::Answer);
     if let Some(first) = one.figures.first() {
-        part.say(Tone::Headline, sentence(first, b) + &names(one, b));
+        let is_all = one.figures.iter().all(|figure| !matches!(figure.verdict.as_str(), "better" | "worse"));
+        part.say(Tone::Headline, sentence(first, b, is_all) + &names(one, b));
     }
     for verdict in ["better", "worse"] {
         let others =
@@ -229,11 +230,12 @@ fn told(one: &Comparison) -> Option<(f64, f64)> {
 }
 
 /// Which is better, and by how much.
-fn sentence(one: &Comparison, b: &str) -> String {
+fn sentence(one: &Comparison, b: &str, is_all: bool) -> String {
     let (figure, verdict) = (name(&one.metric), plain(&one.verdict));
     let begin = match verdict.as_str() {
         "better" | "worse" => format!("{b} is {verdict}"),
-        "equivalent" => format!("A and {b} are equivalent"),
+        "equivalent" if is_all => format!("A and {b} are equivalent"),
+        "equivalent" => format!("A and {b} are equivalent in their first figure, and not in all"),
         _ => "Which is better is undecided".to_owned(),
     };
     let Some((ratio, shown)) = one.ratio.and_then(|ratio| Some((ratio, times(ratio)?))) else {

@@ -64,9 +64,12 @@ pub fn beside(record: &RunRecord) -> Option<String> {
     let beside = rows.iter().filter(|row| row.cell.beside.as_ref() == Some(&most.cell.label));
     let beside = beside.map(|row| format!("{} ({})", plain(&row.cell.work()), quantity(row.iops.value, "a second")));
     let beside = beside.collect::<Vec<String>>().join(" and ");
-    Some(format!(
-        "By itself a durable write ends {alone_ms}. It takes longest in '{label}', beside {beside}: {most_ms}."
-    ))
+    let takes = if mean(most) > mean(alone) {
+        "It takes longest"
+    } else {
+        "It takes no longer beside others, and most of these"
+    };
+    Some(format!("By itself a durable write ends {alone_ms}. {takes} in '{label}', beside {beside}: {most_ms}."))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Figures of a knee: the rate and the response times where as good as all of a disk's rate is there. They compare at one place alone.
 
 use plimsoll_bench::figures::series_of;
-use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::cell::{KNEE_RATE, KNEE_TIMES};
+use plimsoll_measurement::{Metric, RunRecord};
 
 /// Where the knee of a run is, if the figure is one of it; `None` of any other figure. The response times there say where.
 pub fn place(run: &RunRecord, metric: &str) -> Option<String> {
@@ -10,6 +10,30 @@ pub fn place(run: &RunRecord, metric: &str) -> Option<String> {
         let time = series_of(run).into_iter().find(|series| series.metric.starts_with(KNEE_TIMES));
         time.and_then(|series| series.note).unwrap_or_else(|| "at an unknown place".to_owned())
     })
+}
+
+/// Operations a second that the cell of a figure was asked for, if it was.
+fn asked(run: &RunRecord, metric: &str) -> Option<f64> {
+    let cell = metric.strip_suffix(RATE).or_else(|| metric.split_once("_latency").map(|(cell, _)| cell))?;
+    let mut rates = run.results.iter().filter(|figure| figure.metric.ends_with(RATE) && figure.metric != KNEE_RATE);
+    let index = rates.position(|figure| figure.metric.strip_suffix(RATE) == Some(cell))? as u32;
+    let points = run.repetitions.iter().flat_map(|one| &one.points).filter(|point| point.index == index);
+    let rates: Vec<f64> = points.filter_map(|point| point.get(Metric::AskedPerSecond)).collect();
+    plimsoll_analysis::summary::mean(&rates)
+}
+
+/// How the metric of a cell's rate ends.
+const RATE: &str = "_iops";
+
+/// Rates that were asked for are the same up to this.
+const SAME_RATE: f64 = 0.01;
+
+/// Why figures of cells are not judged that were asked for other rates: they are what was asked for.
+pub fn asked_doubt(base: &RunRecord, other: &RunRecord, metric: &str) -> Option<String> {
+    let (a, b) = (asked(base, metric)?, asked(other, metric)?);
+    let [shown_a, shown_b] = [a, b].map(plimsoll_measurement::units::format_significant);
+    ((a / b - 1.0).abs() > SAME_RATE)
+        .then(|| format!("it was asked for {shown_a} a second in the first run and for {shown_b} in the other"))
 }
 
 /// Why figures of two knees are not judged: with more under way a disk makes more, and each operation waits longer.
