@@ -120,7 +120,9 @@ fn pair(one: &Compared<'_>, b: &str) -> Report {
     let mut whys = Part::detail(WHAT_WOULD_DECIDE);
     let all = unjudged(one);
     if all.len() > MOST_WHYS {
-        all.into_iter().for_each(|why| whys.say(Tone::Evidence, why));
+        for why in all {
+            whys.say(Tone::Evidence, why);
+        }
     }
     report.add_all([answer(one, b), picture, figures, requests, differs, whys]);
     report
@@ -161,7 +163,9 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     part.say(Tone::Plain, slowest(one, b));
     let whys = unjudged(one);
     if whys.len() <= MOST_WHYS {
-        whys.into_iter().for_each(|why| part.say(Tone::Evidence, why));
+        for why in whys {
+            part.say(Tone::Evidence, why);
+        }
     } else {
         let count = one.figures.iter().filter(|figure| is_known(figure) && figure.why.is_some()).count();
         part.say(

@@ -26,7 +26,7 @@ pub const RAISES: [(Raise, &str, &str); 6] = [
 impl Calibrated {
     /// What each limit of some hardware gives if it is raised, the largest first.
     pub fn gains(&self, on: &Hardware, factors: &[f64]) -> Vec<LimitGain> {
-        let Some(span) = self.span_on(on) else { return Vec::new() };
+        let Ok(span) = self.span_on(on) else { return Vec::new() };
         let sets = &self.sets[..SETS_OF_GAINS.min(self.sets.len())];
         let before: Vec<f64> = sets.iter().map(|set| self.run(on, set, span).rate()).collect();
         let mut gains = Vec::new();

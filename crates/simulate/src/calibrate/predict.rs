@@ -14,7 +14,7 @@ use super::hardware::{Hardware, Prices};
 use super::memory::{Hits, hits_in, is_all_alike};
 use super::missing::LogRest;
 use super::rate::{LimitGain, Rate};
-use super::replay::{Span, replay};
+use super::replay::{MOST_EVENTS, Span, replay};
 use super::usage::resources;
 use crate::random::Stream;
 
@@ -229,10 +229,7 @@ impl Calibrated {
             let problem = "CPU takes no time on the source's hardware, so the run does not say how much a request needs on the target's";
             return Err(CalibrationError::not_enough(problem, "predict from a run on hardware whose CPU is limited"));
         }
-        let span = self.span_on(target).ok_or_else(|| {
-            let problem = format!("fewer than {LEAST_REQUESTS} requests would be answered there in an hour");
-            CalibrationError::not_enough(problem, "see whether the hardware is meant: its limits, and the unit of each")
-        })?;
+        let span = self.span_on(target)?;
         let counted = self.all(target, span);
         // What may be had for a while is more than for ever.
         let is_full = |one: &Counted| !target.bursts() && largest_use(target, one) > OVERFULL;
@@ -280,15 +277,28 @@ impl Calibrated {
         self.sets.iter().map(|set| self.run(on, set, span)).collect()
     }
 
-    /// How long is simulated on some hardware, so that there are requests enough to count. `None` where an hour has too few.
-    pub(super) fn span_on(&self, on: &Hardware) -> Option<Span> {
+    /// How long is simulated on some hardware, so that there are requests enough to count.
+    ///
+    /// # Errors
+    /// Where an hour has too few, or where nothing takes any time.
+    pub(super) fn span_on(&self, on: &Hardware) -> Result<Span, CalibrationError> {
+        let hint = "see whether the hardware is meant: its limits, and the unit of each";
         let mut span = self.span;
         loop {
-            if self.run(on, self.sets.first()?, span).requests() >= LEAST_REQUESTS {
-                return Some(span);
+            let Some(set) = self.sets.first() else {
+                return Err(CalibrationError::not_enough("there is no set of parameters", hint));
+            };
+            let counted = self.run(on, set, span);
+            if counted.events >= MOST_EVENTS {
+                let problem = "requests would take next to no time there: nothing of that hardware holds them up";
+                return Err(CalibrationError::not_enough(problem, hint));
+            }
+            if counted.requests() >= LEAST_REQUESTS {
+                return Ok(span);
             }
             if span.seconds >= LONGEST_S {
-                return None;
+                let problem = format!("fewer than {LEAST_REQUESTS} requests would be answered there in an hour");
+                return Err(CalibrationError::not_enough(problem, hint));
             }
             let seconds = (8.0 * span.seconds).min(LONGEST_S);
             span = Span { warm_up_s: span.warm_up_s * seconds / span.seconds, seconds };
@@ -306,7 +316,7 @@ impl Calibrated {
         let mut counted = each(&demand);
         for _ in 0..TRIES {
             let writes = set.demand.writes * self.gathered(set, counted.rate());
-            if (writes - demand.writes).abs() <= GATHERED * demand.writes {
+            if (writes - demand.writes).abs() <= GATHERED * demand.writes || counted.events >= MOST_EVENTS {
                 break;
             }
             demand = Demand { writes, ..demand };
