@@ -152,9 +152,9 @@ fn advised_with(
     let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(database) && is_of(at);
     let mut grown: Vec<(usize, f64)> = Vec::new();
     for one in &judged.advice {
-        // What grows beside further files is of use only with these.
-        if let Finding::Grow { size_gb, fits, used, slow_ms, .. } = &one.finding
-            && (*fits || (takes_more && (used.is_some() || slow_ms.is_some())))
+        // What grows beside further files is of use only with these, and they with that.
+        if let Finding::Grow { size_gb, fits, .. } = &one.finding
+            && (*fits || takes_more)
         {
             grown.extend(one.files.iter().filter(|at| is_own(**at)).map(|at| (*at, *size_gb)));
         }

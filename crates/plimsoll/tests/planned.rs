@@ -568,3 +568,72 @@ fn what_is_emptied_throttles_no_other_file() {
         [at("MODIFY FILE (NAME = N'lg'"), at("d0.e is one file more than needed"), at("Rebuild the indexes in d0")];
     assert!(order.is_sorted(), "{out}");
 }
+
+/// Further files whose neighbours have to grow with them, and have no room to, are none: by themselves they carry less than was seen.
+#[test]
+fn what_a_filegroup_needs_is_done_as_a_whole_or_not_at_all() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s,filegroup\n\
+                d0,d0_0,data,140,140,10,1,PRIMARY\n\
+                d0,d0_1,data,140,140,10,1,FG2\n\
+                d0,d0_2,data,140,140,10,1,PRIMARY\n\
+                d0,d0_log,log,129,129,10,1,\n\
+                d1,d1_0,data,1025,1025,10,1,PRIMARY\n\
+                d1,d1_1,data,1025,1025,10,1,FG2\n\
+                d1,d1_log,log,513,513,10,1,\n\
+                d2,d2_0,data,1025,1025,10,1,PRIMARY\n\
+                d2,d2_1,data,1025,1025,10,1,FG2\n\
+                d2,d2_2,data,1025,1025,10,1,FG3\n\
+                d2,d2_log,log,20,20,10,1,\n\
+                d3,d3_0,data,417,222.3,2162,149.1,PRIMARY\n\
+                d3,d3_1,data,454,454,2300,68.1,PRIMARY\n\
+                d3,d3_2,data,387,387,1999,17.6,PRIMARY\n\
+                d3,d3_3,data,518,502.5,4955,57.3,PRIMARY\n\
+                d3,d3_4,data,542,525.7,4819,192.8,PRIMARY\n\
+                d3,d3_5,data,528,120.5,4723,40.2,PRIMARY\n\
+                d3,d3_log,log,513,454.6,2228,4.2,\n\
+                d4,d4_0,data,513,513,10,1,PRIMARY\n\
+                d4,d4_1,data,513,513,10,1,PRIMARY\n\
+                d4,d4_2,data,513,513,10,1,PRIMARY\n\
+                d4,d4_log,log,129,129,10,1,\n\
+                d5,d5_0,data,341,341,10,1,PRIMARY\n\
+                d5,d5_1,data,500,500,10,1,FG2\n\
+                d5,d5_2,data,386,386,10,1,FG3\n\
+                d5,d5_log,log,513,513,10,1,\n\
+                tempdb,tempdev,data,16,,,,\n";
+    for options in ["--vcores 16 --space 16384GB", "--vcores 16 --space 16384GB --layouts"] {
+        let out = said(list, options);
+        let has = ["N'd3_log', SIZE = 514GB", "ADD FILE", "Rebuild the indexes"].map(|words| out.contains(words));
+        assert_eq!(has, [true, false, false], "{options}: {out}");
+    }
+}
+
+/// What stands at a limit and has room comes before what only has little to spare.
+#[test]
+fn little_to_spare_comes_behind_a_limit_with_layouts() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s\n\
+                d0,d0_0,data,100,100,489,46.9\n\
+                d0,d0_1,data,100,100,10,1\n\
+                d0,d0_2,data,100,97.0,478,20.9\n\
+                d0,d0_3,data,100,100,435,34.5\n\
+                d0,d0_4,data,100,52.8,10,1\n\
+                d0,d0_5,data,100,97.0,500,22.3\n\
+                d0,d0_log,log,129,83.9,10,1\n\
+                d1,d1_0,data,513,513,10,1\n\
+                d1,d1_log,log,513,513,10,1\n\
+                d2,d2_0,data,513,513,10,1\n\
+                d2,d2_1,data,513,307.1,10,1\n\
+                d2,d2_2,data,513,497.6,2300,69.4\n\
+                d2,d2_log,log,200,157.7,2274,3.3\n\
+                d3,d3_0,data,200,194.0,2267,16.5\n\
+                d3,d3_1,data,200,200,2295,141.8\n\
+                d3,d3_2,data,200,130.5,2288,16.1\n\
+                d3,d3_log,log,513,40.1,10,1\n\
+                d4,d4_0,data,1025,1025,10,1\n\
+                d4,d4_1,data,1025,1025,10,1\n\
+                d4,d4_log,log,129,129,10,1\n\
+                tempdb,tempdev,data,16,,,\n";
+    let out = said(list, "--vcores 8 --space 8192GB --layouts");
+    // All at a limit grow, and d0_3 (87 %), for which 30 GB more would be needed, does not.
+    let all = ["N'd3_0', SIZE = 514GB", "N'd0_5', SIZE = 130GB", "N'd2_2', SIZE = 514GB", "N'd0_3'"];
+    assert_eq!(all.map(|words| out.contains(words)), [true, true, true, false], "{out}");
+}

@@ -7,7 +7,7 @@ mod options;
 
 pub use self::options::{SYNCHRONOUS, block_bytes, seconds, size};
 
-use self::options::{HOLD_BACK, NO_DISK, check_work, is_direct, rates, unsaid};
+use self::options::{HOLD_BACK, NO_DISK, check_work, is_direct, rates, read_percent, unsaid};
 use super::check::check_parts;
 use super::company::{self, Job};
 use super::result::{Beside, ImportError, Imported, Latency, is_amount};
@@ -91,7 +91,7 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
         return Err("it made no I/O".to_owned());
     }
     let reads: f64 = sides.iter().filter(|side| side.is_read).map(|side| side.count).sum();
-    let read_percent = (100.0 * reads / operations).round() as u32;
+    let read_percent = read_percent(pattern, [option("rwmixread"), option("rwmixwrite")], [reads, operations]);
     // A few writes among reads are writes.
     let kinds = if reads <= 0.0 {
         0
@@ -131,13 +131,12 @@ fn one(job: &Value, global: Option<&Object>) -> Result<Imported, String> {
     check_work(pattern, option("verify"), [reads, operations])?;
     let [reads_asked, writes_asked] = rates(option("rate_iops"), option("rate"), block_bytes)?;
     let of = |side: &Side| if side.is_read { reads_asked } else { writes_asked };
-    // A side that was not asked for any made what it made.
-    let rate_per_s = sides.iter().any(|side| of(side).is_some()).then(|| {
-        let each = sides.iter().map(|side| of(side).unwrap_or(side.iops));
-        each.sum::<f64>()
-    });
+    let asked: Vec<f64> = sides.iter().filter_map(of).collect();
+    let rate_per_s = (!asked.is_empty()).then(|| asked.iter().sum::<f64>());
     let free = sides.iter().find(|side| rate_per_s.is_some() && of(side).is_none());
-    check_asked(rate_per_s.map(|rate| rate * f64::from(threads)), iops)?;
+    // A side that was not asked for any made what it made.
+    let asked_iops: f64 = sides.iter().filter(|side| of(side).is_some()).map(|side| side.iops).sum();
+    check_asked(rate_per_s.map(|rate| rate * f64::from(threads)), asked_iops)?;
     let is_synchronous = SYNCHRONOUS.contains(&option("ioengine").unwrap_or(SYNCHRONOUS[0]));
     let flag = |name: &str| option(name).filter(|text| !matches!(*text, "0" | "none"));
     let (sync, every) = match (flag("sync"), flag("fsync"), flag("fdatasync")) {

@@ -177,7 +177,7 @@ fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
 
 /// Operations a second beyond which it would not go: those that were asked for, or what its pauses left.
 fn asked(run: &Imported) -> Option<f64> {
-    run.rate_per_s.or(run.held_back_by.map(|_| run.iops))
+    run.rate_per_s.or(run.held_back_by.map(|_| 0.0))
 }
 
 /// What failed in any repetition: a rate is no less for it.
@@ -186,6 +186,9 @@ fn failed(run: &Imported) -> Option<String> {
     (run.errors > 0)
         .then(|| format!("{errors} of {operations} I/Os of '{}' failed, and its rate counts them", run.label))
 }
+
+/// A rate of which less than this part was made is missed.
+const MISSED_PART: f64 = 0.95;
 
 /// Shorter runs say little.
 const SHORT_SECONDS: f64 = 1.0;
@@ -243,11 +246,14 @@ fn warnings(tool: Tool, runs: &[Imported]) -> Vec<String> {
         };
         format!("{} ran at the same time{how}: each had a part of what the disk can do", labels.join(", "))
     }));
-    let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?, run.free_side)));
-    all.extend(asked.map(|(label, rate, free)| match free {
+    let asked = runs.iter().filter_map(|run| Some((&run.label, run.rate_per_s?, run.iops, run.free_side)));
+    all.extend(asked.map(|(label, rate, iops, free)| match free {
         Some(free) => {
             let asked = if free == "reads" { "writes" } else { "reads" };
             format!("'{label}' was asked for a rate of its {asked}, and for none of its {free}")
+        }
+        None if iops < MISSED_PART * rate => {
+            format!("'{label}' was asked for {rate} operations a second, and made {iops:.0}: as many as it could")
         }
         None => format!("'{label}' was asked for {rate} operations a second, and not for as many as it could make"),
     }));

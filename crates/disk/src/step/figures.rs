@@ -88,7 +88,8 @@ fn times(points: &[&Point], key: &str) -> [Series; 2] {
 
 /// The beginning of the names of a cell's figures; of several that do the same, the second has a number, and so on.
 fn name(point: &Point, seen: &mut BTreeMap<String, u32>) -> String {
-    let rate = point.get(Metric::AskedPerSecond);
+    // Of what was held back in another way no rate is known.
+    let rate = point.get(Metric::AskedPerSecond).filter(|rate| *rate > 0.0);
     let key = point.cell.as_ref().map_or_else(|| format!("cell_{}", point.index), |cell| plan::key(cell, rate));
     let count = seen.entry(key.clone()).or_default();
     *count += 1;

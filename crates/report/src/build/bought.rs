@@ -162,7 +162,12 @@ pub fn held_back(record: &RunRecord) -> Option<String> {
         Some(format!("{} ({})", told[at].as_deref()?, listed(&works, MOST_WORKS)))
     });
     let full: Vec<String> = full.collect();
-    let above = most.filter(|most| *most >= BURST_PERCENT);
+    // What stood at one limit was held by that, however much it made of the other.
+    let is_at_limit = |share: &[Option<f64>; 2]| {
+        share.iter().flatten().any(|percent| (FULL_PERCENT..BURST_PERCENT).contains(percent))
+    };
+    let others = shares.iter().filter(|(_, share)| !is_at_limit(share)).flat_map(|(_, share)| share);
+    let above = others.copied().flatten().reduce(f64::max).filter(|most| *most >= BURST_PERCENT);
     let has_ended = || !bursts(record, &steadiness(record)).is_empty();
     let held = match (full.as_slice(), most) {
         ([], Some(_)) if above.is_some() && has_ended() => {

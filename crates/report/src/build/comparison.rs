@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_measurement::{Figure, RequestKind, RunRecord, Subject};
 
 use super::bought::held_back;
@@ -64,6 +65,9 @@ const MOST_FIGURES: usize = 6;
 /// More reasons than these for figures without a verdict stand by themselves.
 const MOST_WHYS: usize = 4;
 const WHAT_WOULD_DECIDE: &str = "What would decide";
+
+/// So many figures without a difference have one that seems to differ, at 95 %.
+const MANY: usize = 20;
 
 /// More differences than this stand in the table alone.
 const MOST_DIFFERENCES: usize = 6;
@@ -130,8 +134,20 @@ fn pair(one: &Compared<'_>, b: &str) -> Report {
 
 fn answer(one: &Compared<'_>, b: &str) -> Part {
     let mut part = Part::of(Rank::Answer);
+    let mut chance = None;
     if let Some(first) = one.figures.first() {
-        let is_all = one.figures.iter().all(|figure| !matches!(figure.verdict.as_str(), "better" | "worse"));
+        // Of many figures some differ by chance.
+        let judged = one.figures.iter().filter(|figure| figure.verdict != "undecided").count();
+        let differing =
+            one.figures.iter().filter(|figure| ["better", "worse"].contains(&figure.verdict.as_str())).count();
+        let may_be_chance = differing > 0 && judged >= MANY && differing <= judged / MANY;
+        let is_all = differing == 0 || may_be_chance;
+        if may_be_chance {
+            let share = confidence(DEFAULT_CONFIDENCE);
+            chance = Some(format!(
+                "{differing} of {judged} figures may differ by chance alone: at {share} one of {MANY} does."
+            ));
+        }
         part.say(Tone::Headline, sentence(first, b, is_all) + &names(one, b));
     }
     for verdict in ["better", "worse"] {
@@ -148,6 +164,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
             (!said.is_empty()).then(|| format!("{b} is {verdict} in: {}.", listed(&said, MOST_FIGURES))),
         );
     }
+    part.say(Tone::Plain, chance);
     part.say(
         Tone::Plain,
         match (limit(one.baseline), limit(one.candidate)) {
@@ -356,7 +373,7 @@ fn table(one: &Compared<'_>, b: &str) -> Option<Table> {
         high: told(one).map(|ends| ends.1),
         ..Value::default()
     };
-    let share = one.figures.first().map_or(plimsoll_analysis::DEFAULT_CONFIDENCE, |first| first.confidence);
+    let share = one.figures.first().map_or(DEFAULT_CONFIDENCE, |first| first.confidence);
     let heading = number(format!("{b} / A, {} interval", confidence(share)), "").page("STATISTICS.md");
     Table::of(
         one.figures

@@ -20,6 +20,22 @@ pub(super) fn check_work(pattern: &str, verify: Option<&str>, [reads, operations
     Ok(())
 }
 
+/// What part of the operations a job makes reads, in percent: what it was asked for, where what it made is that up to chance.
+pub(super) fn read_percent(pattern: &str, mix: [Option<&str>; 2], [reads, operations]: [f64; 2]) -> u32 {
+    let made = reads / operations;
+    let percent = |text: Option<&str>| text?.trim().parse::<f64>().ok().map(|percent| percent / 100.0);
+    let [of_reads, of_writes] = mix.map(percent);
+    let asked = match pattern.split(':').next() {
+        Some("rw" | "readwrite" | "randrw") => of_reads.or(of_writes.map(|writes| 1.0 - writes)).unwrap_or(0.5),
+        _ => made,
+    };
+    let chance = SIGMAS * (asked * (1.0 - asked) / operations).max(0.0).sqrt() + 0.01;
+    (100.0 * if (made - asked).abs() <= chance { asked } else { made }).round() as u32
+}
+
+/// What was drawn differs by less than so many standard deviations.
+const SIGMAS: f64 = 4.0;
+
 /// Whether the system's cache was left out. fio's default is that cache, and mapped memory is a part of it.
 pub(super) fn is_direct<'o>(option: impl Fn(&str) -> Option<&'o str>) -> bool {
     option("ioengine") != Some("mmap")

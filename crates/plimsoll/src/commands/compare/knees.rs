@@ -2,7 +2,7 @@
 
 use plimsoll_bench::figures::series_of;
 use plimsoll_measurement::cell::{KNEE_RATE, KNEE_TIMES};
-use plimsoll_measurement::{Metric, RunRecord};
+use plimsoll_measurement::{Metric, Point, RunRecord};
 
 /// Where the knee of a run is, if the figure is one of it; `None` of any other figure. The response times there say where.
 pub fn place(run: &RunRecord, metric: &str) -> Option<String> {
@@ -14,12 +14,17 @@ pub fn place(run: &RunRecord, metric: &str) -> Option<String> {
 
 /// Operations a second that the cell of a figure was asked for, if it was.
 fn asked(run: &RunRecord, metric: &str) -> Option<f64> {
-    let cell = metric.strip_suffix(RATE).or_else(|| metric.split_once("_latency").map(|(cell, _)| cell))?;
-    let mut rates = run.results.iter().filter(|figure| figure.metric.ends_with(RATE) && figure.metric != KNEE_RATE);
-    let index = rates.position(|figure| figure.metric.strip_suffix(RATE) == Some(cell))? as u32;
+    let index = index(run, metric)?;
     let points = run.repetitions.iter().flat_map(|one| &one.points).filter(|point| point.index == index);
     let rates: Vec<f64> = points.filter_map(|point| point.get(Metric::AskedPerSecond)).collect();
     plimsoll_analysis::summary::mean(&rates)
+}
+
+/// The place of the cell of a figure.
+fn index(run: &RunRecord, metric: &str) -> Option<u32> {
+    let cell = metric.strip_suffix(RATE).or_else(|| metric.split_once("_latency").map(|(cell, _)| cell))?;
+    let mut rates = run.results.iter().filter(|figure| figure.metric.ends_with(RATE) && figure.metric != KNEE_RATE);
+    u32::try_from(rates.position(|figure| figure.metric.strip_suffix(RATE) == Some(cell))?).ok()
 }
 
 /// How the metric of a cell's rate ends.
@@ -30,10 +35,25 @@ const SAME_RATE: f64 = 0.01;
 
 /// Why figures of cells are not judged that were asked for other rates: they are what was asked for.
 pub fn asked_doubt(base: &RunRecord, other: &RunRecord, metric: &str) -> Option<String> {
-    let (a, b) = (asked(base, metric)?, asked(other, metric)?);
-    let [shown_a, shown_b] = [a, b].map(plimsoll_measurement::units::format_significant);
-    ((a / b - 1.0).abs() > SAME_RATE)
-        .then(|| format!("it was asked for {shown_a} a second in the first run and for {shown_b} in the other"))
+    let doubt = |a: Option<f64>, b: Option<f64>, what: &str| {
+        let (a, b) = (a?, b?);
+        let [shown_a, shown_b] = [a, b].map(plimsoll_measurement::units::format_significant);
+        ((a / b - 1.0).abs() > SAME_RATE)
+            .then(|| format!("{what} for {shown_a} a second in the first run and for {shown_b} in the other"))
+    };
+    doubt(asked(base, metric), asked(other, metric), "it was asked")
+        .or_else(|| doubt(asked_beside(base, metric), asked_beside(other, metric), "what ran beside it was asked"))
+}
+
+/// Operations a second that were asked for beside the cell of a figure.
+fn asked_beside(run: &RunRecord, metric: &str) -> Option<f64> {
+    let index = index(run, metric)?;
+    let points = || run.repetitions.iter().flat_map(|one| &one.points);
+    let cell = points().find(|point| point.index == index)?.cell.as_ref()?;
+    let is_beside =
+        |point: &&Point| point.cell.as_ref().is_some_and(|other| other.beside.as_ref() == Some(&cell.label));
+    let rates: Vec<f64> = points().filter(is_beside).filter_map(|point| point.get(Metric::AskedPerSecond)).collect();
+    plimsoll_analysis::summary::mean(&rates)
 }
 
 /// Why figures of two knees are not judged: with more under way a disk makes more, and each operation waits longer.

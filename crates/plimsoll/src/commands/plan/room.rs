@@ -134,12 +134,10 @@ pub(super) fn settle(found: &mut Found, wishes: &Wishes, given: Given<'_>) {
     for one in larger {
         let is_other = |known: &&Bundle| !known.files.iter().any(|at| one.files.contains(at));
         let mut with: Vec<Bundle> = held.iter().filter(is_other).cloned().collect();
-        served.extend(&one.files);
         with.push(one.clone());
         if space::fit(files, &limits, storage, &with).is_all() {
             held = with;
-        } else {
-            served.retain(|at| !one.files.contains(at));
+            served.extend(one.files);
         }
     }
     let out = |way: &[Enlarged], is_in: &dyn Fn(&usize) -> bool| -> Vec<usize> {
