@@ -637,3 +637,71 @@ fn little_to_spare_comes_behind_a_limit_with_layouts() {
     let all = ["N'd3_0', SIZE = 514GB", "N'd0_5', SIZE = 130GB", "N'd2_2', SIZE = 514GB", "N'd0_3'"];
     assert_eq!(all.map(|words| out.contains(words)), [true, true, true, false], "{out}");
 }
+
+/// Where there are too few blobs as well, space that is given back is no answer.
+#[test]
+fn blobs_that_are_missing_are_said_beside_the_space() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s\n\
+                a0,a0_d,data,129,129,10,1\n\
+                a0,a0_l,log,1000,900,5000,8\n\
+                a1,a1_d,data,129,129,10,1\n\
+                a1,a1_l,log,1000,900,5000,8\n\
+                a2,a2_d,data,129,129,10,1\n\
+                a2,a2_l,log,1000,900,5000,8\n\
+                a3,a3_d,data,129,129,10,1\n\
+                a3,a3_l,log,1000,900,5000,8\n\
+                z,z_d,data,4000,1100,10,1\n\
+                z,z_l,log,100,90,10,1\n\
+                f0,f0_d,data,513,513,10,1\n\
+                f0,f1_d,data,513,513,10,1\n\
+                f0,f2_d,data,513,513,10,1\n\
+                f1,f3_d,data,513,513,10,1\n\
+                f1,f4_d,data,513,513,10,1\n\
+                f1,f5_d,data,513,513,10,1\n\
+                f2,f6_d,data,513,513,10,1\n\
+                f2,f7_d,data,513,513,10,1\n\
+                f2,f8_d,data,513,513,10,1\n\
+                f3,f9_d,data,513,513,10,1\n\
+                f3,f10_d,data,513,513,10,1\n\
+                f3,f11_d,data,513,513,10,1\n\
+                f4,f12_d,data,513,513,10,1\n\
+                f4,f13_d,data,513,513,10,1\n\
+                f4,f14_d,data,513,513,10,1\n\
+                tempdb,t,data,16,,,\n";
+    let out = said(list, "--vcores 16 --space 16384GB");
+    assert!(
+        out.contains(
+            "files take 16,431 GB, and their blobs 36,992 GB, and such an instance can have 16,384 GB and 35,840 GB."
+        ),
+        "{out}"
+    );
+    for words in ["one of these: 2,790 GB given back", "less in other files"] {
+        assert!(!out.contains(words), "{words}: {out}");
+    }
+}
+
+/// Files with the same limits grow together: what all of them take has no room, and further files have.
+#[test]
+fn further_files_are_advised_where_blobs_of_larger_ones_have_no_room() {
+    let list = "database,file,type,size_gb,used_gb,iops,mb_per_s,filegroup\n\
+                d0,d0_0,data,600,260.2,4948,9.2,PRIMARY\n\
+                d0,d0_1,data,600,338.2,1955,48.6,PRIMARY\n\
+                d0,d0_2,data,600,600,5000,196.8,PRIMARY\n\
+                d0,d0_3,data,600,600,3805,67.0,PRIMARY\n\
+                d0,d0_log,log,513,313.2,427,2.2,\n\
+                f1,f1_0,data,1030,1000,10,1,PRIMARY\n\
+                f1,f1_l,log,20,10,10,1,\n\
+                f2,f2_0,data,1030,1000,10,1,PRIMARY\n\
+                f2,f2_l,log,20,10,10,1,\n\
+                f3,f3_0,data,1030,1000,10,1,PRIMARY\n\
+                f3,f3_l,log,20,10,10,1,\n\
+                f4,f4_0,data,1030,1000,10,1,PRIMARY\n\
+                f4,f4_l,log,20,10,10,1,\n\
+                f5,f5_0,data,1030,1000,10,1,PRIMARY\n\
+                f5,f5_l,log,20,10,10,1,\n\
+                e,e1,data,513,500,10,1,FG1\n\
+                e,e2,data,513,500,10,1,FG2\n\
+                tempdb,t,data,16,,,,\n";
+    let out = said(list, "--vcores 16 --space 16384GB");
+    assert!(out.contains("ALTER DATABASE [d0] ADD FILE") && !out.contains("None of it fits"), "{out}");
+}

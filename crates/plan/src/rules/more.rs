@@ -262,9 +262,11 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
             Finding::Add { shrunk, .. } => shrunk.iter().map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum(),
             _ => 0.0,
         };
-        // Where it is blobs that there are too few of, those count.
+        // Where it is blobs that there are too few of, those count, with those of files that have the same limits and grow together.
+        let mut alone: Vec<Advice> = grown.iter().filter(is_own).cloned().collect();
+        alike::together(&mut alone, case);
         let most_blobs_gb = case.storage.blobs_gb().unwrap_or(f64::INFINITY);
-        let [larger_blobs_gb, other_blobs_gb] = [blobs_gb(grown.iter().filter(is_own), case), blobs_gb(&answers, case)];
+        let [larger_blobs_gb, other_blobs_gb] = [&alone, &answers].map(|advice| blobs_gb(advice, case));
         let is_short = case.limits.blob_gb + larger_blobs_gb > most_blobs_gb;
         return larger_gb > other_gb - answers.iter().map(back).sum::<f64>()
             || (is_short && other_blobs_gb < larger_blobs_gb);
@@ -282,7 +284,7 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
 }
 
 /// What blobs advice takes more than there are now, in GB.
-fn blobs_gb<'a>(advice: impl IntoIterator<Item = &'a Advice>, case: &Case<'_>) -> f64 {
+fn blobs_gb(advice: &[Advice], case: &Case<'_>) -> f64 {
     let blob_gb = |size_gb: f64| case.storage.blob_gb(size_gb).unwrap_or(0.0);
     let of = |one: &Advice| match one.finding {
         Finding::Grow { size_gb, .. } => {
@@ -291,7 +293,7 @@ fn blobs_gb<'a>(advice: impl IntoIterator<Item = &'a Advice>, case: &Case<'_>) -
         Finding::Add { added, size_gb, .. } => added as f64 * blob_gb(size_gb),
         _ => 0.0,
     };
-    advice.into_iter().map(of).sum()
+    advice.iter().map(of).sum()
 }
 
 /// What is to be added to data files of which these stand at a limit. Some grow to the size of what is added, or in its place, where that takes

@@ -25,9 +25,16 @@ pub(super) fn short(
         _ => format!("{} and {}, all", count(larger, "enlargement"), count(added, "more data file")),
     };
     let too_much = match (over(files_gb), over(blobs_gb)) {
-        (Some((needed, most)), _) => {
+        (Some((needed, most)), None) => {
             format!("With {all} files take {}, and such an instance can have {}.", gigabytes(needed), gigabytes(most))
         }
+        (Some((needed, most)), Some((blobs, most_blobs))) => format!(
+            "With {all} files take {}, and their blobs {}, and such an instance can have {} and {}.",
+            gigabytes(needed),
+            gigabytes(blobs),
+            gigabytes(most),
+            gigabytes(most_blobs)
+        ),
         (None, blobs) => {
             let (needed, most) = blobs.unwrap_or_default();
             format!(
@@ -42,14 +49,16 @@ pub(super) fn short(
         1 => format!("{named} comes first, and no more fits."),
         _ => format!("What these {fit} files need comes first, in this order, and no more fits: {named}."),
     };
-    let given = over(files_gb).filter(|(needed, most)| needed - back_gb <= *most);
+    // What gives back space need not give back blobs.
+    let short_of_space = over(files_gb).filter(|_| over(blobs_gb).is_none());
+    let given = short_of_space.filter(|(needed, most)| needed - back_gb <= *most);
     let mut others: Vec<String> =
         given.map(|_| format!("{} given back that bring nothing", gigabytes(back_gb))).into_iter().collect();
     others.extend(elsewhere.iter().map(has_more));
     // A database is on one instance, and files can't have less than nothing.
     let is_parted = files_gb[1].is_none_or(|most| largest_gb <= most);
     others.extend(is_parted.then(|| "several instances".to_owned()));
-    let less_gb = over(files_gb).map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < others_gb);
+    let less_gb = short_of_space.map(|(needed, most)| (needed - most).ceil()).filter(|less| *less < others_gb);
     others.extend(less_gb.map(|less| format!("{} less in other files", gigabytes(less))));
     if elsewhere.is_empty() && over(files_gb).is_some() {
         others.push("a machine with disks of its own".to_owned());
