@@ -216,7 +216,7 @@ fn what_runs_beside_a_cell_has_points_of_its_own_at_the_same_time() {
         // A disk that is busy with other tests may make too few writes for a percentile.
         let is_log = |point: &&&Value| point["cell"]["sync"] == "o_dsync";
         let has_times = points.iter().filter(is_log).all(|point| !point["metrics"]["latency_us_p50"].is_null());
-        let longest = if has_times { "It takes longest in 'both'" } else { "Cells" };
+        let longest = if has_times { "in 'both', beside" } else { "Cells" };
         for part in ["50,000 commits of one session wait", "premium-ssd-v2 36 s", longest, "+ reads"] {
             let words: Vec<&str> = shown.out.split_whitespace().collect();
             assert!(words.join(" ").contains(part), "'{part}' is missing: {}", shown.out);
