@@ -125,41 +125,19 @@ fn added(judged: &Judgement, is_own: impl Fn(usize) -> bool, takes_all: bool) ->
     judged.advice.iter().enumerate().filter(move |(_, one)| is_added(one)).map(|(place, _)| place)
 }
 
-/// What is advised of these files of a database, and has room beside all as it is. `None` where that is nothing.
-pub fn advised(
-    database: &str,
-    (files, judged): (&[DatabaseFile], &Judgement),
-    is_of: impl Fn(usize) -> bool,
-) -> Option<Enlarged> {
-    advised_with(database, (files, judged), is_of, false)
-}
-
-/// The same with what has no room beside all as it is: ways of others may leave some.
-pub fn advised_beside_others(
-    database: &str,
-    (files, judged): (&[DatabaseFile], &Judgement),
-    is_of: impl Fn(usize) -> bool,
-) -> Option<Enlarged> {
-    advised_with(database, (files, judged), is_of, true)
-}
-
-fn advised_with(
-    database: &str,
-    (files, judged): (&[DatabaseFile], &Judgement),
-    is_of: impl Fn(usize) -> bool,
-    takes_more: bool,
-) -> Option<Enlarged> {
-    let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(database) && is_of(at);
+/// What is advised of a database: what has room beside all as it is, or all of it, for which others may leave room. `None` where that is nothing.
+pub fn advised(database: &str, (files, judged): (&[DatabaseFile], &Judgement), takes_all: bool) -> Option<Enlarged> {
+    let is_own = |at: usize| files[at].database.eq_ignore_ascii_case(database);
     let mut grown: Vec<(usize, f64)> = Vec::new();
     for one in &judged.advice {
         // What grows beside further files is of use only with these, and they with that.
         if let Finding::Grow { size_gb, fits, .. } = &one.finding
-            && (*fits || takes_more)
+            && (*fits || takes_all)
         {
             grown.extend(one.files.iter().filter(|at| is_own(**at)).map(|at| (*at, *size_gb)));
         }
     }
-    let further: Vec<usize> = added(judged, is_own, takes_more).collect();
+    let further: Vec<usize> = added(judged, is_own, takes_all).collect();
     let is_nothing = grown.is_empty() && further.is_empty();
     let own = (0..files.len()).filter(|at| files[*at].database.eq_ignore_ascii_case(database));
     let space_gb = space_gb(&own.collect::<Vec<_>>(), &grown, &further, (files, judged));

@@ -87,6 +87,7 @@ fn partly(mut told: Vec<Beside>, jobs: &[Job], span: impl Fn(&Job) -> (f64, f64)
             let alone = (last_begin - from).max(to - first_end);
             alone > ALONE_PART * (to - from)
         });
+        // The first is the one that the others ran beside.
         told[group].iter_mut().skip(1).filter(|_| is_partly).for_each(|one| *one = Beside::Partly);
     }
     told

@@ -17,7 +17,7 @@ use crate::suite::{self, foreign};
 use crate::volume::SCHEME;
 
 /// What is known of the import itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
     /// Id of the run.
     pub run_id: String,
@@ -177,7 +177,7 @@ fn point(run: &Imported, index: u32, started_seconds: f64) -> Point {
 
 /// Operations a second beyond which it would not go: those that were asked for, or what its pauses left.
 fn asked(run: &Imported) -> Option<f64> {
-    run.rate_per_s.or(run.held_back_by.map(|_| 0.0))
+    run.rate_per_s.or(run.held_back_by.map(|_| run.iops))
 }
 
 /// What failed in any repetition: a rate is no less for it.

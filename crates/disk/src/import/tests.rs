@@ -387,6 +387,21 @@ fn jobs_that_began_together_or_were_asked_for_a_rate_are_known() {
         read(&JOBS.replace("\"job options\": {}", &options)).unwrap().1[1].is_direct
     };
     assert_eq!([direct("mmap"), direct("libaio")], [Some(false), Some(true)]);
+    // What its pauses left is in no name, by which runs are compared.
+    let named = |text: &str| {
+        let (tool, runs) = read(text).unwrap();
+        let about = About { run_id: "1".to_owned(), ..About::default() };
+        let (_, record) = run(&about, tool, &[runs]).unwrap();
+        record
+            .results
+            .iter()
+            .map(|figure| figure.metric.clone())
+            .filter(|name| name.ends_with("_iops"))
+            .collect::<Vec<_>>()
+    };
+    let left = |iops: &str| paused.replace("\"iops\": 2000", &format!("\"iops\": {iops}"));
+    assert_eq!(named(&left("2000.43217")), named(&left("2000.76543")));
+    assert!(named(JOBS)[0].contains("_at_1000_"), "{:?}", named(JOBS));
     // A group for the report alone waits for nothing.
     assert!(seen(&JOBS.replace("stonewall", "new_group"))[2].0);
     assert!(refused(&JOBS.replace("\"500\"", "\"fast\"")).contains("a rate of fast is none"));
@@ -397,17 +412,7 @@ fn operations_that_failed_are_counted_and_many_are_refused() {
     let failed = |errors: u64| JOBS.replacen("\"error\": 0", &format!("\"error\": 0, \"total_err\": {errors}"), 1);
     let (tool, runs) = read(&failed(7)).unwrap();
     assert_eq!(runs.iter().map(|run| run.errors).collect::<Vec<_>>(), [7, 0, 0]);
-    let about = About {
-        run_id: "1".to_owned(),
-        target: None,
-        written_at: String::new(),
-        build: String::new(),
-        ceilings: Vec::new(),
-        expected_percent: 0,
-        warnings: Vec::new(),
-        campaign: None,
-        label: None,
-    };
+    let about = About { run_id: "1".to_owned(), ..About::default() };
     let (_, record) = run(&about, tool, &[runs]).unwrap();
     let points = &record.repetitions[0].points;
     let counts: Vec<_> = points.iter().map(|point| point.count(plimsoll_measurement::Metric::Errors)).collect();
@@ -428,17 +433,7 @@ fn what_the_figures_of_a_job_do_not_bear_out_is_told() {
     assert!(read(JOBS).is_ok());
     let less = JOBS.replace("\"rate_iops\": \"500\"", "\"rate_iops\": \"50\"");
     assert!(refused(&less).contains("a rate of 100 a second was asked for, and 1000 were made"), "{}", refused(&less));
-    let about = About {
-        run_id: "1".to_owned(),
-        target: None,
-        written_at: String::new(),
-        build: String::new(),
-        ceilings: Vec::new(),
-        expected_percent: 0,
-        warnings: Vec::new(),
-        campaign: None,
-        label: Some("mine".to_owned()),
-    };
+    let about = About { run_id: "1".to_owned(), label: Some("mine".to_owned()), ..About::default() };
     let told = |text: &str| {
         let (tool, runs) = read(text).unwrap();
         let (_, record) = run(&about, tool, &[runs]).unwrap();

@@ -86,10 +86,16 @@ fn times(points: &[&Point], key: &str) -> [Series; 2] {
     )
 }
 
+/// Whether somebody wrote this rate: it has three decimals at most.
+fn is_written(rate: f64) -> bool {
+    let thousandths = rate * 1e3;
+    (thousandths - thousandths.round()).abs() <= 1e-9 * thousandths
+}
+
 /// The beginning of the names of a cell's figures; of several that do the same, the second has a number, and so on.
 fn name(point: &Point, seen: &mut BTreeMap<String, u32>) -> String {
-    // Of what was held back in another way no rate is known.
-    let rate = point.get(Metric::AskedPerSecond).filter(|rate| *rate > 0.0);
+    // Runs are compared by names, and a rate that follows from what a disk made differs from one to the next.
+    let rate = point.get(Metric::AskedPerSecond).filter(|rate| is_written(*rate));
     let key = point.cell.as_ref().map_or_else(|| format!("cell_{}", point.index), |cell| plan::key(cell, rate));
     let count = seen.entry(key.clone()).or_default();
     *count += 1;

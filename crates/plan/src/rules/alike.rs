@@ -14,6 +14,11 @@ use crate::storage::{LimitOf, Step, Storage};
 /// Makes one piece of advice of those for files of a filegroup that have the same limits, and bounds what each brings by the other files.
 pub fn together(grown: &mut Vec<Advice>, case: &Case<'_>) {
     for places in databases(case.files).into_iter().filter(|places| places.len() > 1) {
+        // Of a group without advice there is nothing to make one of.
+        let is_own = |one: &Advice| one.files.iter().all(|at| places.contains(at));
+        if !grown.iter().any(is_own) {
+            continue;
+        }
         // What grows for rows to be spread is computed with what is added: no other file grows with it.
         let is_spread =
             |one: &Advice| matches!(one.finding, Finding::Add { .. }) && one.files.iter().all(|at| places.contains(at));

@@ -262,14 +262,8 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
             Finding::Add { shrunk, .. } => shrunk.iter().map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum(),
             _ => 0.0,
         };
-        // Where it is blobs that there are too few of, those count, with those of files that have the same limits and grow together.
-        let mut alone: Vec<Advice> = grown.iter().filter(is_own).cloned().collect();
-        alike::together(&mut alone, case);
-        let most_blobs_gb = case.storage.blobs_gb().unwrap_or(f64::INFINITY);
-        let [larger_blobs_gb, other_blobs_gb] = [&alone, &answers].map(|advice| blobs_gb(advice, case));
-        let is_short = case.limits.blob_gb + larger_blobs_gb > most_blobs_gb;
         return larger_gb > other_gb - answers.iter().map(back).sum::<f64>()
-            || (is_short && other_blobs_gb < larger_blobs_gb);
+            || takes_fewer_blobs(&answers, grown.iter().filter(is_own), places, case);
     }
     let all_gb: f64 = case.files.iter().map(|file| file.size_gb).sum();
     let little_gb = (WORTH - 1.0) * case.storage.space_gb().unwrap_or(all_gb);
@@ -281,6 +275,28 @@ fn is_far(grown: &[Advice], places: &[usize], without_room: &[usize], case: &Cas
         return larger_gb * count as f64 / files.len() as f64 > little_gb.min(LITTLE_GB);
     }
     larger_gb - other_gb > little_gb.max(LITTLE_GB)
+}
+
+/// Whether there are too few blobs for larger files, with those that have the same limits and grow together, and further ones take fewer.
+fn takes_fewer_blobs<'a>(
+    answers: &[Advice],
+    larger: impl Iterator<Item = &'a Advice>,
+    places: &[usize],
+    case: &Case<'_>,
+) -> bool {
+    let free_gb = case.storage.blobs_gb().map_or(f64::INFINITY, |most| most - case.limits.blob_gb);
+    let mut larger: Vec<Advice> = larger.cloned().collect();
+    let blob_gb = |one: &Advice| match one.finding {
+        Finding::Grow { size_gb, .. } => case.storage.blob_gb(size_gb).unwrap_or(0.0),
+        _ => 0.0,
+    };
+    // Of a whole filegroup of these there are enough: then nothing has to be known more exactly.
+    if places.len() as f64 * larger.iter().map(blob_gb).fold(0.0, f64::max) <= free_gb {
+        return false;
+    }
+    alike::together(&mut larger, case);
+    let [larger_gb, other_gb] = [&larger, answers].map(|advice| blobs_gb(advice, case));
+    larger_gb > free_gb && other_gb < larger_gb
 }
 
 /// What blobs advice takes more than there are now, in GB.

@@ -447,23 +447,4 @@ fn kinds(one: &Compared<'_>, b: &str) -> Option<Table> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_number_of_runs_has_names() {
-        assert_eq!([0, 1, 25, 26, 53].map(letter), ["A", "B", "Z", "A2", "B3"]);
-    }
-
-    #[test]
-    fn a_limit_of_any_name_stands_in_a_sentence() {
-        let of = |name: &str| {
-            let mut run = RunRecord::default();
-            run.verdict.limit = Some(name.to_owned());
-            limit(&run)
-        };
-        assert_eq!(["cpu", "log_write", "none"].map(of), ["CPU", "log write", "nothing that was watched"]);
-        assert_eq!(of("Ölpumpe"), "ölpumpe");
-        assert_eq!(of(""), "");
-    }
-}
+mod tests;

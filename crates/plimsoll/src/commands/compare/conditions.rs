@@ -372,6 +372,14 @@ mod tests {
     }
 
     #[test]
+    fn of_two_definitions_the_first_line_that_differs_is_told() {
+        let told = |a: &str, b: &str| first_difference([a, b]).map(Option::unwrap_or_default);
+        assert_eq!(told("a = 1\n\n  b = 2\n", "a = 1\nb = 3\n"), ["b = 2", "b = 3"]);
+        assert_eq!(told("a = 1\n", "a = 1\nb = 3\n"), ["nothing more", "b = 3"]);
+        assert_eq!(told("a = 1", "  a = 1\n"), ["", ""]);
+    }
+
+    #[test]
     fn the_client_is_a_condition() {
         let base = run("insert", &[]);
         let mut other = run("insert", &[]);

@@ -39,10 +39,10 @@ pub fn asked_doubt(base: &RunRecord, other: &RunRecord, metric: &str) -> Option<
         let (a, b) = (a?, b?);
         let [shown_a, shown_b] = [a, b].map(plimsoll_measurement::units::format_significant);
         ((a / b - 1.0).abs() > SAME_RATE)
-            .then(|| format!("{what} for {shown_a} a second in the first run and for {shown_b} in the other"))
+            .then(|| format!("{what} to {shown_a} a second in the first run and to {shown_b} in the other"))
     };
-    doubt(asked(base, metric), asked(other, metric), "it was asked")
-        .or_else(|| doubt(asked_beside(base, metric), asked_beside(other, metric), "what ran beside it was asked"))
+    doubt(asked(base, metric), asked(other, metric), "it was held")
+        .or_else(|| doubt(asked_beside(base, metric), asked_beside(other, metric), "what ran beside it was held"))
 }
 
 /// Operations a second that were asked for beside the cell of a figure.
@@ -60,4 +60,57 @@ fn asked_beside(run: &RunRecord, metric: &str) -> Option<f64> {
 pub fn doubt(base: &RunRecord, other: &RunRecord, metric: &str) -> Option<String> {
     let (a, b) = (place(base, metric)?, place(other, metric)?);
     (a != b).then(|| format!("the knee is {a} in the first run and {b} in the other: compare the cells"))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Access, Cell, Figure, Offsets, Operation, Repetition, SyncMode};
+
+    use super::*;
+
+    #[test]
+    fn rates_that_were_asked_for_are_no_gain() {
+        let run = |asked: f64| {
+            let figure = |metric: &str| Figure {
+                metric: metric.to_owned(),
+                value: 1.0,
+                unit: "1/s".to_owned(),
+                low: None,
+                high: None,
+                confidence: 0.95,
+                repetitions: 1,
+                point_cv_percent: None,
+                note: None,
+                values: vec![1.0],
+                expected: None,
+            };
+            let cell = |label: &str, beside: Option<&str>| Cell {
+                label: label.to_owned(),
+                beside: beside.map(str::to_owned),
+                operation: Operation::Read.into(),
+                read_percent: 100,
+                access: Access::Random.into(),
+                offsets: Offsets::Shared.into(),
+                sync: SyncMode::None.into(),
+                block_bytes: 8192,
+                threads: 1,
+                queue_depth: 1,
+                writes_per_sync: 1,
+            };
+            let log = Point { index: 0, cell: Some(cell("log", None)), ..Point::default() };
+            let reads = Point { index: 1, cell: Some(cell("reads", Some("log"))), ..Point::default() };
+            let points = vec![log, reads.with(Metric::AskedPerSecond, asked)];
+            RunRecord {
+                results: vec![figure("log_iops"), figure("log_latency_p50"), figure("reads_iops")],
+                repetitions: vec![Repetition { points, ..Repetition::default() }],
+                ..RunRecord::default()
+            }
+        };
+        let (a, b) = (run(500.0), run(1000.0));
+        let doubt = |metric: &str| asked_doubt(&a, &b, metric);
+        let held = "held to 500 a second in the first run and to 1,000 in the other";
+        assert_eq!(doubt("reads_iops").unwrap(), format!("it was {held}"));
+        assert_eq!(doubt("log_latency_p50").unwrap(), format!("what ran beside it was {held}"));
+        assert_eq!([asked_doubt(&a, &a, "reads_iops"), doubt("request_rate")], [None, None]);
+    }
 }

@@ -63,13 +63,11 @@ pub(super) fn search(
         match choice::choose(&file.database, (files, judged), &[], storage, &found.rules) {
             Choice::Enlarge(one) => found.enlarged.push(one),
             Choice::AsItIs | Choice::NoUse => {}
-            _ => found.advised.extend(choice::advised_beside_others(&file.database, (files, judged), |_| true)),
+            _ => found.advised.extend(choice::advised(&file.database, (files, judged), true)),
         }
     }
-    let unlaid: Vec<Enlarged> = found
-        .unlaid()
-        .filter_map(|database| choice::advised_beside_others(database, (files, judged), |_| true))
-        .collect();
+    let unlaid: Vec<Enlarged> =
+        found.unlaid().filter_map(|database| choice::advised(database, (files, judged), true)).collect();
     found.advised.extend(unlaid);
     let given = Given { files, limits, storage, judged };
     let mut wishes = Wishes { enlarged: found.enlarged.clone(), advised: found.advised.clone() };

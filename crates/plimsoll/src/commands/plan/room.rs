@@ -115,7 +115,7 @@ pub(super) fn settle(found: &mut Found, wishes: &Wishes, given: Given<'_>) {
     found.back_gb = judgement::back_gb(kept, files);
     Wishes { enlarged: found.enlarged, advised: found.advised } = wishes.clone();
     for database in wishes.enlarged.iter().map(|one| &one.database) {
-        found.advised.extend(choice::advised_beside_others(database, (files, judged), |_| true));
+        found.advised.extend(choice::advised(database, (files, judged), true));
     }
     // What a layout gives back before rows move is there for others, and what it takes has to have room beside them.
     let mut limits = limits.clone();
@@ -220,7 +220,7 @@ pub(super) fn without_blobs(found: &Found, given: Given<'_>) -> Vec<String> {
 pub(super) fn leave(found: &mut Found, wishes: &mut Wishes, given: Given<'_>, is_out: impl Fn(&Need) -> bool) {
     let (kept, out): (Vec<usize>, Vec<usize>) = (0..found.needs.len()).partition(|at| !is_out(&found.needs[*at]));
     for need in out.iter().map(|at| &found.needs[*at]) {
-        wishes.advised.extend(choice::advised_beside_others(&need.database, (given.files, given.judged), |_| true));
+        wishes.advised.extend(choice::advised(&need.database, (given.files, given.judged), true));
         found.out_of_reach.push(need.database.clone());
     }
     found.chosen = found.chosen.as_ref().map(|all| kept.iter().filter_map(|at| all.get(*at).copied()).collect());
@@ -234,7 +234,7 @@ pub(super) fn leave(found: &mut Found, wishes: &mut Wishes, given: Given<'_>, is
 pub(super) fn fit_together(found: &mut Found, wishes: &mut Wishes, given: Given<'_>) {
     let Given { files, storage, judged, .. } = given;
     let plain: Vec<Option<Enlarged>> =
-        found.needs.iter().map(|need| choice::advised(&need.database, (files, judged), |_| true)).collect();
+        found.needs.iter().map(|need| choice::advised(&need.database, (files, judged), false)).collect();
     let together = |kept: &[usize], space_gb: Option<f64>| {
         // What has no layout takes its room all the same.
         let has_layout = |at: usize| {

@@ -1,0 +1,67 @@
+//! What is said of two runs.
+
+use super::*;
+
+#[test]
+fn any_number_of_runs_has_names() {
+    assert_eq!([0, 1, 25, 26, 53].map(letter), ["A", "B", "Z", "A2", "B3"]);
+}
+
+#[test]
+fn a_limit_of_any_name_stands_in_a_sentence() {
+    let of = |name: &str| {
+        let mut run = RunRecord::default();
+        run.verdict.limit = Some(name.to_owned());
+        limit(&run)
+    };
+    assert_eq!(["cpu", "log_write", "none"].map(of), ["CPU", "log write", "nothing that was watched"]);
+    assert_eq!(of("Ölpumpe"), "ölpumpe");
+    assert_eq!(of(""), "");
+}
+
+fn figure(metric: &str, verdict: &str, low: f64, high: f64) -> Comparison {
+    Comparison {
+        metric: metric.to_owned(),
+        figures: [None, None],
+        ratio: Some(f64::midpoint(low, high)),
+        low: Some(low),
+        high: Some(high),
+        confidence: DEFAULT_CONFIDENCE,
+        verdict: verdict.to_owned(),
+        why: None,
+        is_withheld: false,
+    }
+}
+
+#[test]
+fn a_headline_says_what_is_equivalent_and_what_is_not_judged() {
+    let same = figure("request_rate", "equivalent", 0.98, 1.02);
+    assert!(sentence(&same, "B", true).starts_with("A and B are equivalent: the request rate of B is 1"));
+    assert!(sentence(&same, "B", false).starts_with("A and B are equivalent in their first figure, and not in all"));
+    let why = Some("it was held to 1 a second".to_owned());
+    let clear = Comparison { why, is_withheld: true, ..figure("knee_iops", "undecided", 3.0, 5.0) };
+    let said = sentence(&clear, "B", true);
+    assert!(said.contains("of B is 4 times that of A") || said.contains("of B is 4.00 times that of A"), "{said}");
+    assert!(said.ends_with("Better or worse it is not called, as it was held to 1 a second."), "{said}");
+    // More repetitions would decide this one.
+    let open = Comparison { is_withheld: false, ..clear };
+    assert!(sentence(&open, "B", true).starts_with("Which is better is undecided"));
+}
+
+#[test]
+fn as_many_figures_as_may_differ_by_chance_are_said_to() {
+    let run = RunRecord::default();
+    let told = |differing: usize, all: usize| {
+        let one = |at: usize| {
+            figure(&format!("m{at}"), if at > 0 && at <= differing { "worse" } else { "equivalent" }, 0.98, 1.02)
+        };
+        let figures = (0..all).map(one).collect();
+        let compared =
+            Compared { baseline: &run, candidate: &run, figures, differences: Vec::new(), notes: Default::default() };
+        let part = answer(&compared, "B");
+        format!("{part:?}")
+    };
+    assert!(told(2, 40).contains("2 of 40 figures may differ by chance alone: at 95 % one of 20 does."));
+    assert!(!told(3, 40).contains("by chance") && told(3, 40).contains("and not in all"));
+    assert!(!told(1, 10).contains("by chance") && !told(0, 40).contains("not in all"));
+}
