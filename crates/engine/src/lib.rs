@@ -37,7 +37,7 @@ pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
 pub use mark::{Intent, Intents, Ledger, Mark, Part};
-pub use queries::{MOST_TEXTS, QuerySampler, QueryText};
+pub use queries::{LONGEST_TEXT, MOST_TEXTS, QuerySampler, QueryText};
 pub use request::{Answer, Cancel, RequestAccess, Requester, RowSource, Statement, Traffic};
 pub use self_test::{Refused, SelfTest, Shape};
 pub use session::{Plan, Session, Sessions, TableSize, ask_for};

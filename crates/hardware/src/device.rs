@@ -130,18 +130,18 @@ impl Device {
         });
         let above = self.book_above(start, io, caps);
         // The part that is done last decides, of equals the first.
-        let (mut done, mut end) = (above, above);
+        let (mut done, mut end, mut unheld) = (above, above, 0);
         for (disk, part) in self.parts.iter().enumerate() {
             let Some(bytes) = part else { continue };
             let (meter, lanes) = (&mut self.meter, Governor::LANES * (1 + disk));
             let record = |lane: usize, span| meter.add(start, lanes + lane, span);
-            let (through, latency) = self.disks[disk].book(start, io.kind, *bytes, record);
+            let (through, latency, within) = self.disks[disk].book(start, io.kind, *bytes, record);
             let through = through.max(above);
             if through.saturating_add(latency) > done {
-                (done, end) = (through.saturating_add(latency), through);
+                (done, end, unheld) = (through.saturating_add(latency), through, within);
             }
         }
-        Done { at: to_moment(done), throttled: to_duration(end - start) }
+        Done { at: to_moment(done), throttled: to_duration((end - start).saturating_sub(unheld)) }
     }
 
     /// Books the whole on the governor and its parts on the caps.

@@ -126,8 +126,14 @@ impl DiskState {
         !(self.spec.read_latency.is_zero() && self.spec.write_latency.is_zero())
     }
 
-    /// Books an I/O: when the limits have let it through, and the latency to add.
-    pub(crate) fn book(&mut self, now: Ps, kind: Kind, bytes: u64, mut record: impl FnMut(usize, Busy)) -> (Ps, Ps) {
+    /// Books an I/O: when the limits have let it through, the latency to add, and how much of its own transfer passes within a whole latency.
+    pub(crate) fn book(
+        &mut self,
+        now: Ps,
+        kind: Kind,
+        bytes: u64,
+        mut record: impl FnMut(usize, Busy),
+    ) -> (Ps, Ps, Ps) {
         let ios = ios(bytes, self.spec.largest_io_bytes);
         let (mut last, mut own) = (now, 0);
         let end = self.limits.book(now, Load { kind, ios, bytes }, |lane, span| {
@@ -141,7 +147,8 @@ impl DiskState {
             Kind::Write => &self.spec.write_latency,
         };
         let latency = latency.draw(&mut self.random);
-        (end, if self.spec.is_latency_whole { latency.saturating_sub(own) } else { latency })
+        let within = if self.spec.is_latency_whole { latency.min(own) } else { 0 };
+        (end, latency - within, within)
     }
 
     /// Starts at `now` with what was booked on another.
@@ -184,7 +191,7 @@ mod tests {
             };
             let mut disk = DiskState::new(&spec, 1);
             [(); 3].map(|()| {
-                let (end, latency) = disk.book(0, Kind::Read, 8192, |_, _| {});
+                let (end, latency, _) = disk.book(0, Kind::Read, 8192, |_, _| {});
                 (end + latency) * 1_000 / PS_PER_SECOND
             })
         };

@@ -29,6 +29,7 @@ pub struct Io {
 pub struct Done {
     /// When the answer is there; never before the request.
     pub at: Moment,
-    /// How long limits held it, its own transfer at the limited rate included; the rest is the disk's latency.
+    /// How long limits held it beyond what it would have taken without them: its queue, and its own transfer at the limited rate as far as that
+    /// does not pass within the disk's latency. The rest is that latency.
     pub throttled: Duration,
 }

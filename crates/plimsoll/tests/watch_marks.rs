@@ -1,6 +1,8 @@
-//! What should not be true of a workload, and moments with a name, on a PostgreSQL.
+//! What should not be true of a workload, moments with a name, and a workload that is run again, on a PostgreSQL.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::BufRead as _;
 
 mod common;
 #[path = "common/watched.rs"]
@@ -88,4 +90,46 @@ fn a_mark_is_a_time_for_other_commands() {
     };
     assert_ne!(from(&["--from", "release 12"]), from(&[]));
     scene.say(&["watch", "show", "--from", "release 13"]).failed(2, &["'release 13' is no time", "or a mark"]);
+}
+
+#[test]
+fn a_workload_that_was_watched_runs_once_its_values_are_filled_in() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let (child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s"]);
+    load(&server, 5);
+    server.psql(&"SELECT count(*) FROM held WHERE k = 2; BEGIN; COMMIT; ".repeat(20)).unwrap();
+    // What ran is in the slot that ends next, or in the one after it.
+    for _ in 0..2 {
+        lines.read_line(&mut String::new()).unwrap();
+    }
+    assert_eq!(interrupted(child, lines).0, 130);
+    let file = scene.path("watched.toml");
+    let path = file.to_str().unwrap();
+    let said = scene.say(&["watch", "export", "--workload", path]);
+    assert!(
+        said.out.contains("2 values are not known") && said.out.contains("that neither ask for rows nor change them"),
+        "{said:?}"
+    );
+    let text = std::fs::read_to_string(&file).unwrap();
+    for wanted in [
+        "weight = 20\n",
+        "weight = 5\n",
+        "p1 = { column = \"held.k\" }",
+        "writes = true",
+        "WHERE k = :p1",
+        "# p2 = { uniform",
+    ] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    // What is not known is not made up.
+    scene.say(&["run", path, "--target", &url, "--allow-writes"]).failed(2, &["p1"]);
+    let filled = text.replace("# p1 = { uniform = [1, 1000] }", "p1 = { uniform = [1, 2] } #");
+    let filled = filled.replace("# p2 = { uniform = [1, 1000] }", "p2 = { uniform = [3, 4] } #");
+    std::fs::write(&file, filled).unwrap();
+    let ran = scene.say(&["run", path, "--target", &url, "--allow-writes", "--set", "duration=1s", "--set", "rate=50"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    scene
+        .say(&["watch", "export", "--workload", path, "--from", "2020-01-01", "--to", "2020-01-02"])
+        .failed(2, &["no statement ended"]);
 }

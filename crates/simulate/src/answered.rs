@@ -3,7 +3,7 @@
 
 use plimsoll_measurement::units::format_significant;
 
-use crate::grid::Replicated;
+use crate::grid::{Replicated, Used};
 use crate::scenario::Source;
 
 /// A resource that is used to so much of its limit has nothing left for what waits.
@@ -40,7 +40,9 @@ impl Answered {
         let takes_all = present >= f64::from(sessions);
         // By chance fewer come than were asked for in one of forty intervals: a server with room has answered them all the same.
         let is_fewer = found.high.is_some_and(|high| high < asked) && (is_used_to(NO_ROOM_PERCENT) || takes_all);
-        if !is_used_to(FULL_PERCENT) && !is_fewer {
+        // What fills up with all that comes, as a log does that gathers commits, has a queue that stays short.
+        let is_growing = is_used_to(FULL_PERCENT) && grows(present, replicated);
+        if !is_growing && !is_fewer {
             let is_filled = used.iter().any(|(percent, _)| *percent >= FULL_PERCENT);
             return if is_filled { Self::AllSoFar } else { Self::All };
         }
@@ -52,6 +54,15 @@ impl Answered {
         }
     }
 
+    /// That requests come faster than a server answers them which never became steady: absent where they don't, or where that is not known.
+    pub(crate) fn beyond(source: Source, sessions: u32, replicated: &Replicated, used: &[Used]) -> Option<String> {
+        let used: Vec<(f64, bool)> = used.iter().map(|used| (used.2, true)).collect();
+        let found = Self::of(source, sessions, replicated, &used);
+        let is_surely = matches!(found, Self::Fewer { asked, ends: Some((_, high)), .. } if high < asked);
+        let text = found.fewer().filter(|_| is_surely)?;
+        Some(format!("{text}, and there is no steady state to have figures of"))
+    }
+
     /// What is said of it.
     pub(crate) fn sentence(&self) -> Option<String> {
         match self {
@@ -60,20 +71,36 @@ impl Answered {
                 "Requests are answered at the rate at which they come; a higher limit would shorten response times alone."
                     .to_owned(),
             ),
-            Self::Fewer { asked, rate, ends, sessions } => {
-                let shown = format_significant;
-                let ends = ends.map_or_else(String::new, |(low, high)| format!(" ({} to {})", shown(low), shown(high)));
-                let taken = sessions.map_or_else(String::new, |count| format!(", and all {count} sessions are taken"));
-                Some(format!(
-                    "Requests come at {} a second, and {}{ends} are answered: the queue grows without end{taken}, so the response times are only \
-                     those of the time that was simulated.",
-                    shown(*asked),
-                    shown(*rate)
-                ))
+            Self::Fewer { .. } => {
+                let text = self.fewer()?;
+                Some(format!("{text}, so the response times are only those of the time that was simulated."))
             }
         }
     }
+
+    /// That fewer are answered than come, and what follows.
+    fn fewer(&self) -> Option<String> {
+        let Self::Fewer { asked, rate, ends, sessions } = self else { return None };
+        let shown = format_significant;
+        let ends = ends.map_or_else(String::new, |(low, high)| format!(" ({} to {})", shown(low), shown(high)));
+        let taken = sessions.map_or_else(String::new, |count| format!(", and all {count} sessions are taken"));
+        Some(format!(
+            "Requests come at {} a second, and {}{ends} are answered: the queue grows without end{taken}",
+            shown(*asked),
+            shown(*rate)
+        ))
+    }
 }
+
+/// Whether so many requests under way are those of a queue that grows: at its capacity it has the length of a random walk, the square root of the number of
+/// requests that came.
+fn grows(present: f64, replicated: &Replicated) -> bool {
+    let requests = replicated.figure(|one| Some(one.requests_per_s * (one.seconds + one.transient_s)));
+    requests.is_none_or(|requests| present >= GROWS * requests.value.sqrt())
+}
+
+/// A fifth of that, as the walk has only begun.
+const GROWS: f64 = 0.2;
 
 /// A server whose resources are all used to less than this answers what comes.
 const NO_ROOM_PERCENT: f64 = 90.0;

@@ -6,6 +6,9 @@ use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use crate::scenario::Scenario;
 use crate::server::Replication;
 
+/// The use of a resource: name, verdict name, percent, a ceiling in words.
+pub(crate) type Used = (String, &'static str, f64, String);
+
 /// The replications of a scenario.
 #[derive(Debug, Clone)]
 pub struct Replicated {

@@ -13,7 +13,7 @@ use plimsoll_measurement::{
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::answered::Answered;
-use crate::grid::Replicated;
+use crate::grid::{Replicated, Used};
 use crate::scenario::{Case, Scenario, Source};
 use crate::server::{FileFigures, Replication, Resource};
 
@@ -77,7 +77,8 @@ pub fn run(
 ) -> Option<(Vec<Event>, RunRecord)> {
     let case_name = if case.name.is_empty() { String::new() } else { format!("/{}", case.name) };
     let simulated: f64 = replicated.replications.iter().map(|one| one.seconds + one.transient_s).sum();
-    let unsteady = replicated.unsteady();
+    let beyond = Answered::beyond(scenario.source, scenario.sessions, replicated, &used(replicated));
+    let unsteady = replicated.unsteady().map(|reason| beyond.clone().unwrap_or(reason));
     let begun = RunRecord {
         schema_version: SCHEMA_VERSION.to_owned(),
         run_id: about.run_id.clone(),
@@ -97,7 +98,7 @@ pub fn run(
             .zip(&scenario.storage.described)
             .map(|(n, text)| (format!("files {n}"), text.clone()))
             .collect(),
-        warnings: warnings(replicated),
+        warnings: warnings(replicated, beyond.is_some()),
         host: about.host.clone(),
         ..RunRecord::default()
     };
@@ -115,7 +116,7 @@ pub fn run(
         result: figures.first().cloned(),
         results: figures,
         absent: absent.collect(),
-        verdict: verdict(scenario.source, scenario.sessions, replicated, unsteady),
+        verdict: verdict(scenario, replicated, unsteady, beyond.is_some()),
         ..begun.clone()
     };
     told(about, begun, repetitions, finished)
@@ -174,13 +175,13 @@ fn as_json(value: &toml::Value) -> serde_json::Value {
     }
 }
 
-fn warnings(replicated: &Replicated) -> Vec<String> {
+fn warnings(replicated: &Replicated, is_beyond: bool) -> Vec<String> {
     let mut warnings = vec![
         "this was simulated: a model computed it, and nothing was measured; docs/SIMULATE.md says what it leaves out"
             .to_owned(),
     ];
     let unsteady = replicated.replications.iter().filter(|one| one.unsteady.is_some()).count();
-    if unsteady > 0 {
+    if unsteady > 0 && !is_beyond {
         let all = replicated.replications.len();
         warnings
             .push(format!("{unsteady} of {all} replications did not become steady: raise run.warm_up or run.duration"));
@@ -325,9 +326,6 @@ fn delta(file: &FileFigures, seconds: f64) -> FileDelta {
     }
 }
 
-/// The use of a resource: name, verdict name, percent, a ceiling in words.
-pub(crate) type Used = (String, &'static str, f64, String);
-
 /// Sentences about the two resources that are used most.
 pub(crate) fn first_and_second(used: &[Used]) -> Vec<String> {
     used.iter()
@@ -353,12 +351,16 @@ pub(crate) fn used(replicated: &Replicated) -> Vec<Used> {
     all
 }
 
-fn verdict(source: Source, sessions: u32, replicated: &Replicated, unsteady: Option<String>) -> Verdict {
-    if let Some(reason) = unsteady {
-        let hint = "raise run.warm_up or run.duration; in an open loop the rate may be more than the server can do";
-        return Verdict { evidence: vec![format!("{reason}: {hint}.")], ..Verdict::default() };
-    }
+fn verdict(scenario: &Scenario, replicated: &Replicated, unsteady: Option<String>, is_beyond: bool) -> Verdict {
     let used = used(replicated);
+    if let Some(reason) = unsteady {
+        let mut evidence = vec![format!("{reason}: raise run.warm_up or run.duration.")];
+        if is_beyond {
+            evidence = vec![format!("{reason}.")];
+            evidence.extend(first_and_second(&used));
+        }
+        return Verdict { evidence, ..Verdict::default() };
+    }
     let mut evidence = first_and_second(&used);
     let share = |of: fn(&Replication) -> Option<f64>| replicated.figure(of).map(|found| found.value);
     let shares = [
@@ -378,7 +380,7 @@ fn verdict(source: Source, sessions: u32, replicated: &Replicated, unsteady: Opt
     let is_full = |(_, _, percent, _): &&Used| *percent >= BOUND_PERCENT;
     let is_felt = |name: &str| waited(name).is_none_or(|percent| percent >= WAITED_PERCENT);
     let felt: Vec<(f64, bool)> = used.iter().map(|(name, _, percent, _)| (*percent, is_felt(name))).collect();
-    let answered = Answered::of(source, sessions, replicated, &felt);
+    let answered = Answered::of(scenario.source, scenario.sessions, replicated, &felt);
     if let Some(text) = answered.sentence() {
         evidence.insert(0, text);
     }

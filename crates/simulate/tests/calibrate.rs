@@ -270,7 +270,7 @@ fn a_limit_of_the_logs_device_is_taken_in_the_engines_own_writes() {
     record.repetitions[0].samples[0].columns = writes.to_vec();
     let hardware = Hardware::observed(&record, &Evidence::of(&record).unwrap());
     let limits = hardware.limits(plimsoll_hardware::Role::Log);
-    assert!(limits.iter().any(|(_, per_second)| (per_second - 30.0).abs() < 1e-6), "{limits:?}");
+    assert!(limits.iter().any(|limit| (limit.per_s - 30.0).abs() < 1e-6), "{limits:?}");
 }
 
 /// Four sessions that update: a request takes 0.25 ms of two cores, a write of the log with its sync 0.8 ms, and the server says neither.

@@ -43,6 +43,10 @@ fn simulated(rate: &str, duration: &str) -> RunRecord {
     let mut document = Document::parse("one.toml", ONE_CORE).unwrap();
     document.set("rate", rate).unwrap();
     document.set("run.duration", duration).unwrap();
+    of(&document)
+}
+
+fn of(document: &Document) -> RunRecord {
     let (case, scenario) = document.scenarios().unwrap().remove(0);
     let replications = scenario.run.seeds.iter().map(|seed| simulate(&scenario, *seed)).collect();
     let about = About { run_id: "1".to_owned(), ..About::default() };
@@ -70,4 +74,34 @@ fn a_rate_that_leaves_room_is_answered() {
     let record = simulated("500", "20s");
     assert_eq!(record.verdict.limit.as_deref(), Some("none"));
     assert!(record.verdict.evidence[0].starts_with("Requests are answered at the rate at which they come"));
+}
+
+#[test]
+fn a_rate_far_beyond_what_the_server_can_do_has_a_reason_and_no_figures() {
+    let record = simulated("2000", "20s");
+    let said = &record.verdict.evidence[0];
+    assert!(said.contains("Requests come at 2,000 a second") && said.contains("the queue grows without end"), "{said}");
+    assert!(said.ends_with("there is no steady state to have figures of."), "{said}");
+    assert_eq!((record.result, record.verdict.limit), (None, None));
+    assert!(!record.warnings.iter().any(|warning| warning.contains("raise run.")), "{:?}", record.warnings);
+}
+
+/// A log that gathers commits takes all that reads leave of the disk that both share, and nobody waits long.
+#[test]
+fn a_full_disk_whose_queue_stays_short_is_not_said_to_fall_behind() {
+    let mut document = Document::parse("one.toml", ONE_CORE).unwrap();
+    for (key, value) in [
+        ("rate", "80"),
+        ("cpu_time", "1us"),
+        ("reads", "1"),
+        ("log.writes_in_flight", "1"),
+        ("disks.log.iops", "100"),
+        ("run.warm_up", "50s"),
+        ("run.duration", "500s"),
+    ] {
+        document.set(key, value).unwrap();
+    }
+    let record = of(&document);
+    let said = record.verdict.evidence.join(" ");
+    assert!(record.result.is_some() && !said.contains("without end"), "{said}");
 }

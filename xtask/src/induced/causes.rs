@@ -165,7 +165,9 @@ pub struct Means {
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     /// Statements before the run.
     pub statements: Vec<String>,
-    /// What undoes them, by the family of the product.
+    /// Statements once all of this is in force, such as what fills the memory that is left.
+    pub warms: Vec<String>,
+    /// What undoes the statements before, by the family of the product.
     pub undo: BTreeMap<String, String>,
 }
 

@@ -80,9 +80,13 @@ impl Pair {
         if !cause.differs.iter().any(|words| text.contains(words.as_str())) {
             return Answer::Missing("what differs");
         }
-        let held = format!("What held {} back: ", ["A", "B"][self.slower]);
-        let said = text.split_once(&held).map_or("", |(_, rest)| rest.split(". ").next().unwrap_or_default());
-        if cause.held.iter().any(|words| said.to_lowercase().contains(&words.to_lowercase())) {
+        // What is still there without the difference may hold both.
+        let is_said = |whom: &str| {
+            let said = text.split_once(&format!("What held {whom} back: ")).map_or("", |(_, rest)| rest);
+            let said = said.split(". ").next().unwrap_or_default().to_lowercase();
+            cause.held.iter().any(|words| said.contains(&words.to_lowercase()))
+        };
+        if ["both", ["A", "B"][self.slower]].into_iter().any(is_said) {
             Answer::Right
         } else {
             Answer::Missing("what held the slower one back")
@@ -287,6 +291,8 @@ mod tests {
         assert_eq!(of("worse", &[], "What held B back: log write."), Answer::Missing("what differs"));
         let other = "What held A back: log write. What held B back: CPU. synchronous_commit";
         assert_eq!(of("worse", &[], other), Answer::Missing("what held the slower one back"));
+        let both = "What held both back: log write. synchronous_commit";
+        assert_eq!(of("worse", &[], both), Answer::Right);
         let same = |verdict| Pair { is_equal: true, ..pair(verdict, &[], "") }.answer(cause);
         assert_eq!((same("undecided"), same("same")), (Answer::Right, Answer::Right));
         assert_eq!(same("worse"), Answer::Wrong("a difference where there is none"));

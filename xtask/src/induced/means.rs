@@ -63,6 +63,9 @@ impl<'a> InForce<'a> {
         for (other, number) in means.others.iter().zip(1..) {
             held.others.push(works(server, other, seed.wrapping_mul(31) + number)?);
         }
+        for statement in &means.warms {
+            server.run(statement)?;
+        }
         if let (Some(stop), Some(rest)) = (means.stop_ms, means.stop_rest_ms) {
             held.stops = Some(Stops::start(server.pid()?, stop, rest, seed));
         }

@@ -370,7 +370,18 @@ impl<'a> Model<'a> {
         let cores = cores(used).filter(|_| station == Station::Cpu && parallel(self.means, self.load).is_none());
         demands[station as usize] = (part / MORE).max(rest.min(1.0)) / self.rate;
         let longer = cores.map_or(0.0, |cores| part * cores / self.rate * (beside(MORE * cores) - beside(cores)));
-        self.network.gain_percent(demands, self.network.elsewhere + longer)
+        let shorter = self.network.demands[station as usize] - demands[station as usize];
+        let hidden = shorter * self.part_in_latency(station);
+        self.network.gain_percent(demands, self.network.elsewhere + longer + hidden)
+    }
+
+    /// The part of the log's own transfers that passes within the latency of its writes, where the server says how long the limit held them back. A
+    /// limit holds back what comes too fast: of writes that do not it is as good as none, however far they use it.
+    fn part_in_latency(&self, station: Station) -> f64 {
+        let transfer = self.rate * self.network.demands[station as usize];
+        let held = self.means.column("waiting_for_log_governor").filter(|_| station == Station::Log && transfer > 0.0);
+        let at_limit = self.rate * self.network.time_at(station as usize);
+        held.map_or(0.0, |held| ((at_limit - held) / transfer).clamp(0.0, 1.0))
     }
 
     /// Shorter waits at a station of which nobody knows what it can do.

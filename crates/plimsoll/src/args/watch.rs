@@ -203,4 +203,7 @@ pub struct WatchExport {
     /// Print one JSON object per statement and slot.
     #[arg(long, group = "output")]
     pub json: bool,
+    /// Write the statements as a definition that 'plimsoll run' takes, with what is not known of them; - for standard output.
+    #[arg(long, value_name = "FILE.toml", group = "output")]
+    pub workload: Option<PathBuf>,
 }

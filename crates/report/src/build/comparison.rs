@@ -285,6 +285,10 @@ const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
 /// What the first sentence of a verdict without a limit says of sessions that something else held up.
 const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
 
+/// What a verdict without a limit says of times: that of one core, and of what sessions waited for.
+const ONE_CORE: &str = "uses one core at a time";
+const WAITED: &str = " sessions waited for ";
+
 /// What held a run back, with how far it was used; without a limit what is known of it.
 fn limit(run: &RunRecord) -> String {
     if let Some(held) = held_back(run) {
@@ -299,8 +303,12 @@ fn limit(run: &RunRecord) -> String {
         }
         Some("none") => {
             let is_held = |sentence: &&String| HELD.iter().any(|part| sentence.contains(part));
-            let held = verdict.evidence.first().filter(is_held).map(|held| format!(" ({})", plain(held)));
-            format!("nothing that was watched{}", held.unwrap_or_default())
+            let of = |begin: &str| verdict.evidence.iter().find(|sentence| sentence.contains(begin));
+            // Times decide where no limit does: those of one core, or of what sessions wait for.
+            let told = verdict.evidence.first().filter(is_held).or_else(|| of(ONE_CORE)).or_else(|| of(WAITED));
+            let told = told.map(|told| told.split(", and ").next().unwrap_or(told));
+            let told = told.map(|told| format!(" ({})", plain(told)));
+            format!("no limit that was watched{}", told.unwrap_or_default())
         }
         limit => {
             let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));

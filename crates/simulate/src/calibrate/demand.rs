@@ -1,8 +1,7 @@
 //! What one request of a run demands of each resource, derived from what the run says, with what the run cannot say.
 
-use plimsoll_hardware::Spec;
-
 use super::evidence::{Block, Evidence, What};
+use super::gather::Gather;
 use super::hardware::{Hardware, Prices};
 use crate::analytic::{Centre, mean_value_analysis};
 use crate::random::Stream;
@@ -63,6 +62,10 @@ pub struct Demand {
     pub log_bytes: f64,
     /// Writes of data, made later.
     pub writes: f64,
+    /// Changes that would be as many writes, if none met another in its page.
+    pub changes: f64,
+    /// How many of them meet.
+    pub gather: Gather,
     /// Bytes of such a write.
     pub write_bytes: f64,
     /// Seconds of all other waits.
@@ -170,6 +173,8 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
         commits,
         log_bytes: log_bytes.max(1.0),
         writes,
+        changes: writes,
+        gather: Gather::NONE,
         write_bytes: write_bytes.max(512.0),
         other_s,
     };
@@ -187,6 +192,8 @@ const NOTHING: Demand = Demand {
     commits: 0.0,
     log_bytes: 1.0,
     writes: 0.0,
+    changes: 0.0,
+    gather: Gather::NONE,
     write_bytes: 4096.0,
     other_s: 0.0,
 };
@@ -336,9 +343,4 @@ pub fn redrawn(blocks: &[Block], random: &mut Stream) -> Block {
 
 fn below(random: &mut Stream, end: usize) -> usize {
     ((random.unit() * end as f64) as usize).min(end.saturating_sub(1))
-}
-
-/// The pages at which a pass over changed pages begins: a thousand, or a quarter of the memory.
-pub fn pages_of_pass(spec: &Spec) -> f64 {
-    spec.memory.map_or(1000, |bytes| (bytes / spec.page_bytes / 4).clamp(64, 1000)) as f64
 }

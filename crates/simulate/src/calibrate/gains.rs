@@ -3,8 +3,9 @@
 use plimsoll_hardware::Raise;
 
 use super::hardware::Hardware;
-use super::predict::{BINDS, Calibrated, Set, mean};
+use super::predict::{BINDS, Calibrated, mean};
 use super::rate::{LimitGain, Rate};
+use super::sets::Set;
 
 /// Sets that gains are found with: each is simulated with a limit as it is and raised, by the same random numbers.
 const SETS_OF_GAINS: usize = 5;
@@ -32,6 +33,10 @@ impl Calibrated {
         let mut gains = Vec::new();
         for (raise, limit, words) in RAISES {
             if raise == Raise::Cpu && !on.spec.cpu.is_limited() {
+                continue;
+            }
+            // One device for both has one limit, under the name of the data's.
+            if raise == Raise::LogWrite && on.has_one_device() {
                 continue;
             }
             for factor in factors {

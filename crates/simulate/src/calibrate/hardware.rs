@@ -1,6 +1,8 @@
 //! The hardware of a source or a target as the model runs it: a machine description, and what its CPU is priced in.
 
-use plimsoll_hardware::{CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitKind, Limits, Role, Spec};
+use plimsoll_hardware::{
+    CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, Role, Spec, WayLimit,
+};
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Ceiling, RunRecord};
 use std::time::Duration;
@@ -140,13 +142,55 @@ impl Hardware {
             .any(|(role, bytes)| self.spec.way(self.spec.device_for(*role), *bytes).bursts)
     }
 
-    /// The limits of a role's device: name for verdicts, what is counted, and how much a second.
-    pub fn limits(&self, role: Role) -> Vec<(LimitKind, f64)> {
-        let bytes = if role == Role::Data { self.data_bytes.unwrap_or(0.0) as u64 } else { 0 };
-        let way = self.spec.way(self.spec.device_for(role), bytes);
-        let smallest = |kind| way.smallest(&[kind]).map(|limit| (kind, limit.per_second));
-        LimitKind::ALL.into_iter().filter_map(smallest).collect()
+    /// Writes of so many bytes that the data's device takes a second; without end where no limit holds them.
+    pub fn writes_per_s(&self, bytes: f64) -> f64 {
+        let of_writes = |kind: LimitKind| !matches!(kind, LimitKind::ReadIops | LimitKind::ReadBandwidth);
+        let limits = self.limits(Role::Data).into_iter().filter(|limit| of_writes(limit.kind));
+        let a_second = limits.map(|limit| if limit.kind.is_of_bytes() { limit.per_s / bytes } else { limit.per_s });
+        a_second.fold(f64::INFINITY, f64::min)
     }
+
+    /// Whether data and log lie on one device, so that all of its limits are of both.
+    pub fn has_one_device(&self) -> bool {
+        self.spec.device_for(Role::Data) == self.spec.device_for(Role::Log)
+    }
+
+    /// The limits of a role's device, of each kind the smallest.
+    pub fn limits(&self, role: Role) -> Vec<RoleLimit> {
+        let smallest = |role, kind| {
+            let bytes = if role == Role::Data { self.data_bytes.unwrap_or(0.0) as u64 } else { 0 };
+            self.spec.way(self.spec.device_for(role), bytes).smallest(&[kind]).cloned()
+        };
+        let other = if role == Role::Data { Role::Log } else { Role::Data };
+        let of = |kind| {
+            let found: WayLimit = smallest(role, kind)?;
+            let is_shared =
+                self.has_one_device() || smallest(other, kind).is_some_and(|one| one.holder == found.holder);
+            Some(RoleLimit { kind, per_s: found.per_second, is_shared, credit: self.credit(role, &found) })
+        };
+        LimitKind::ALL.into_iter().filter_map(of).collect()
+    }
+
+    /// The full credit of a limit of disks that give more for a while.
+    fn credit(&self, role: Role, limit: &WayLimit) -> Option<f64> {
+        let device = self.spec.device(role);
+        let disk = device.volume.disks.first().filter(|_| limit.holder == LimitHolder::Disks(device.name.clone()))?;
+        let own = disk.limits_of_file(self.data_bytes.unwrap_or(0.0) as u64).of(limit.kind)?;
+        Some(own.burst?.credit as f64 * limit.disks as f64)
+    }
+}
+
+/// A limit of the data's or the log's device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoleLimit {
+    /// What it counts.
+    pub kind: LimitKind,
+    /// I/Os or bytes a second that can be had for ever.
+    pub per_s: f64,
+    /// Whether it holds the other of the two as well.
+    pub is_shared: bool,
+    /// I/Os or bytes that can be had beyond that with a full credit; absent without a burst.
+    pub credit: Option<f64>,
 }
 
 /// CPU whose steps are nanoseconds.

@@ -5,21 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::units::format_seconds;
 
 use super::counted::Counted;
-use super::demand::{Demand, Derived, Manner, Unknown, derive, redrawn};
+use super::demand::{Demand, Derived, Manner, Unknown, derive};
 use super::error::CalibrationError;
-use super::evidence::{Block, Evidence, What};
+use super::evidence::{Evidence, What};
 use super::hardware::{Hardware, Prices};
 use super::memory::{Hits, hits_in, is_all_alike};
 use super::missing::LogRest;
 use super::rate::{LimitGain, Rate};
 use super::replay::{MOST_EVENTS, Span, replay};
-use super::usage::resources;
-use crate::random::Stream;
-
-/// Sets of parameters. Of so many the lowest and the highest enclose the next in nine of ten cases; the interval goes beyond them.
-pub const SETS: u64 = 20;
+use super::sets::{Set, sets};
+use super::usage::{burst_s, resources};
 
 /// The quantile of Student's t of 19 degrees of freedom for an interval of 95 %.
 const T_95: f64 = 2.093;
@@ -45,6 +43,9 @@ const PILED_UP: f64 = 0.25;
 /// The rate of the source is met if it differs by less, or if its other waits can't help.
 const MET: f64 = 0.005;
 const TRIES: usize = 3;
+
+/// Sets by which it is found how many changes of the source met.
+const SETS_OF_WRITES: usize = 5;
 
 /// Writes of a request that differ by less are the same.
 const GATHERED: f64 = 0.03;
@@ -73,25 +74,6 @@ const SAME_HITS: f64 = 0.001;
 
 /// Resources that are used to less than this leave the rate to the times of a request.
 const AT_EASE: f64 = 0.85;
-
-/// A set of parameters that the run allows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Set {
-    /// What a request demands.
-    pub demand: Demand,
-    /// Pages that a request looks for.
-    pub lookups: Option<f64>,
-    /// Where in its range lies what the run does not say, from 0 to 1.
-    pub luck: f64,
-    /// How much of the time that the model misses at the source it misses elsewhere: from none to twice as much.
-    pub missing: f64,
-    /// How often changed pages are written at another rate: from 0, as often for each request, to 1, as often in a second.
-    pub gathers: f64,
-    /// How much of the log's part of that goes with the time of a write: from none to all of it.
-    pub of_log: f64,
-    /// Seed of the simulation.
-    pub seed: u64,
-}
 
 /// A run that was made a source of predictions.
 #[derive(Debug, Clone)]
@@ -154,7 +136,7 @@ impl Calibrated {
         let least = (MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1);
         let seconds = evidence.seconds.clamp(SECONDS.0, SECONDS.1).min(least);
         let span = Span { warm_up_s: (seconds * 0.1).max(0.5), seconds };
-        let sets = sets(&evidence, &hardware);
+        let sets = sets(&evidence, &hardware, manner);
         let rate = Rate { value: measured, low: measured, high: measured };
         let all_alike = is_all_alike(record);
         let (error_percent, missing_s, log_rest) = (0.0, 0.0, LogRest::default());
@@ -173,6 +155,7 @@ impl Calibrated {
             done,
         };
         calibrated.derived.unknown.extend(shared_cpus(record));
+        calibrated.meet_writes();
         let simulated = calibrated.meet(measured);
         let Self { evidence, hardware, derived, missing_s, .. } = &calibrated;
         calibrated.log_rest = LogRest::of(evidence, hardware, &derived.demand, *missing_s, &simulated);
@@ -190,6 +173,30 @@ impl Calibrated {
     /// Requests a second that were measured, as the run states them.
     pub fn measured(&self) -> f64 {
         geometric_mean(&self.evidence.rates)
+    }
+
+    /// Has the source write as often as it did: passes that a device and other work hold up write more than a set takes them to.
+    fn meet_writes(&mut self) {
+        if !self.manner.has_passes {
+            return;
+        }
+        let mut aim = 1.0;
+        for _ in 0..TRIES {
+            let (mut due, mut made) = (0.0, 0.0);
+            for set in &self.sets[..SETS_OF_WRITES] {
+                let counted = self.run(&self.hardware, set, self.span);
+                due += set.demand.writes * counted.requests() as f64;
+                made += counted.io[1].count as f64;
+            }
+            if made <= 0.0 || (made / due - 1.0).abs() < GATHERED {
+                return;
+            }
+            aim *= due / made;
+            let (hardware, rate) = (&self.hardware, self.measured());
+            for set in &mut self.sets {
+                set.gather(hardware, rate, aim);
+            }
+        }
     }
 
     /// Simulates the source. Where its limits leave room, what a request waits otherwise makes up for what is missing.
@@ -294,7 +301,9 @@ impl Calibrated {
                 return Err(CalibrationError::not_enough(problem, hint));
             }
             if counted.requests() >= LEAST_REQUESTS {
-                return Ok(span);
+                // Much faster hardware answers as many in less time.
+                let part = (MOST_REQUESTS / counted.requests() as f64).min(1.0);
+                return Ok(Span { warm_up_s: part * span.warm_up_s, seconds: part * span.seconds });
             }
             if span.seconds >= LONGEST_S {
                 let problem = format!("fewer than {LEAST_REQUESTS} requests would be answered there in an hour");
@@ -319,7 +328,7 @@ impl Calibrated {
             if (writes - demand.writes).abs() <= GATHERED * demand.writes || counted.events >= MOST_EVENTS {
                 break;
             }
-            demand = Demand { writes, ..demand };
+            demand = Demand { writes, changes: writes, ..demand };
             counted = each(&demand);
         }
         self.done.fetch_add(1, Ordering::Relaxed);
@@ -328,7 +337,11 @@ impl Calibrated {
 
     /// By what the writes of a request change at another rate. A page that is changed again before it is written is written once: the more
     /// changes come in a second, the more of them meet. How many do, a run at one rate does not say.
+    /// In passes they meet in the simulation itself.
     fn gathered(&self, set: &Set, rate: f64) -> f64 {
+        if self.manner.has_passes {
+            return 1.0;
+        }
         let faster = rate / self.measured();
         if faster > 0.0 && faster.is_finite() { faster.powf(-set.gathers) } else { 1.0 }
     }
@@ -365,6 +378,15 @@ impl Calibrated {
         hits_in(hits, bytes(self.hardware.spec.memory), bytes(spec.memory), self.hardware.data_bytes, self.all_alike)
     }
 
+    /// That it is not known how often changed pages are written there.
+    fn writes_on(&self, counted: &[Counted]) -> Option<String> {
+        let writes = counted.iter().map(|one| one.io[1].count as f64 / one.requests().max(1) as f64);
+        let (low, high) = writes.fold((f64::MAX, 0.0), |(low, high), one| (one.min(low), one.max(high)));
+        let is_wide = high > (1.0 + LARGE_CHANGE) * low && self.derived.demand.writes > 0.0;
+        is_wide
+            .then(|| format!("how often changed pages are written at that rate: {low:.2} to {high:.2} times a request"))
+    }
+
     fn unknown_on(&self, target: &Hardware, counted: &[Counted]) -> Vec<String> {
         let mut unknown: Vec<String> = self.derived.unknown.iter().map(|one| one.text.clone()).collect();
         unknown.extend(self.log_rest.unknown_on(target, self.measured()));
@@ -377,22 +399,15 @@ impl Calibrated {
                 100.0 * self.missing_s / response_s
             ));
         }
-        if counted.iter().any(|one| largest_use(target, one) > OVERFULL) {
-            let text = "how long the target's burst carries this load: the prediction is for as long as it does";
-            unknown.push(text.to_owned());
+        if let Some(one) = counted.iter().find(|one| largest_use(target, one) > OVERFULL) {
+            let text = "what it gets once the target's burst is used up: the prediction is for as long as that carries the load";
+            let carried =
+                burst_s(target, one).map(|seconds| format!(", {} with a full credit", format_seconds(seconds)));
+            unknown.push(format!("{text}{}", carried.unwrap_or_default()));
         }
         let block = self.evidence.whole();
         let pages = self.derived.demand.pages;
-        let rate = spread(counted).value;
-        let by_gathering = self.gathered(&Set { gathers: 1.0, ..self.sets[0].clone() }, rate);
-        if self.derived.demand.writes > 0.0 && (by_gathering - 1.0).abs() > LARGE_CHANGE {
-            let writes = self.derived.demand.writes;
-            let [low, high] =
-                if by_gathering < 1.0 { [by_gathering, 1.0] } else { [1.0, by_gathering] }.map(|by| by * writes);
-            unknown.push(format!(
-                "how often changed pages are written at that rate: {low:.2} to {high:.2} times a request"
-            ));
-        }
+        unknown.extend(self.writes_on(counted));
         if target.spec.memory != self.hardware.spec.memory {
             let lookups = block.each(What::Lookups).filter(|lookups| *lookups > 0.0);
             let Hits { low, high } = self.hits(lookups.map_or(0.0, |lookups| 1.0 - pages / lookups), &target.spec);
@@ -438,21 +453,6 @@ fn shared_cpus(record: &RunRecord) -> Option<Unknown> {
     shares_cpus(record).then(|| Unknown {
         text: "how client and server share the CPUs of one machine: the server is taken to have all of them".to_owned(),
     })
-}
-
-/// Sets of parameters: blocks of the run drawn anew, and what it does not say anywhere in its range.
-fn sets(evidence: &Evidence, hardware: &Hardware) -> Vec<Set> {
-    let one = |number: u64| {
-        let mut random = Stream::new(number, 17);
-        let block: Block = redrawn(&evidence.blocks, &mut random);
-        // Evenly over the range, in no order.
-        let place = |step: u64| ((number * step % SETS) as f64 + 0.5) / SETS as f64;
-        let (luck, missing, gathers, of_log) = (place(7), 2.0 * place(13), place(11), place(1));
-        let derived = derive(&block, evidence, hardware, luck);
-        let lookups = block.each(What::Lookups);
-        Set { demand: derived.demand, lookups, luck, missing, gathers, of_log, seed: 1000 + number }
-    };
-    (0..SETS).map(one).collect()
 }
 
 /// How far the most used resource is used, as a part of its limit.

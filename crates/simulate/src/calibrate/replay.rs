@@ -12,7 +12,8 @@ use plimsoll_hardware::{CpuWork, DeviceId, Io, Kind, LARGEST_IO_BYTES, Machine, 
 use plimsoll_measurement::Moment;
 
 use super::counted::{CPU, Counted, DATA, ELSE, LOG, SLOTS};
-use super::demand::{Demand, LogMode, Manner, pages_of_pass};
+use super::demand::{Demand, LogMode, Manner};
+use super::gather::{LITTLE, LONGEST, pages_of_pass};
 use super::hardware::Hardware;
 use super::load::Load;
 use crate::events::{Events, Nanos, SECOND};
@@ -88,8 +89,8 @@ struct Server<'a> {
     log: Log,
     log_durable: Nanos,
     log_place: u64,
-    /// Writes of changed pages that are due, those of a pass that is under way, and when a pass begins.
-    due_writes: f64,
+    /// Changes whose pages are to be written, writes of a pass that is under way, changes that it has taken, and when a pass begins.
+    due_changes: f64,
     pass_writes: f64,
     is_pass: bool,
     passed: f64,
@@ -116,7 +117,7 @@ pub fn replay(hardware: &Hardware, demand: &Demand, manner: Manner, load: Load, 
     server.start = warm_up;
     server.run_until(warm_up + server.slot_ns * SLOTS as u64);
     let (events, seconds) = (server.events.handled(), (server.slot_ns * SLOTS as u64) as f64 / SECOND as f64);
-    let more = (server.open_writes() - open - 2.0 * server.pass_at).max(0.0);
+    let more = (server.open_writes() - open - 2.0 * demand.gather.written(server.pass_at)).max(0.0);
     let due = server.counts.requests() as f64 * demand.writes;
     let piled_up = if due > 0.0 { more / due } else { 0.0 };
     Counted { seconds, events, piled_up, ..server.counts }
@@ -137,9 +138,7 @@ impl<'a> Server<'a> {
             LogMode::Together(most) => most,
         };
         let commit_bytes = (demand.log_bytes.round() as u64).max(1);
-        // A commit leaves at least a page in the log, and pages that change again meanwhile are written once.
-        let pages = (demand.writes * demand.write_bytes / spec.page_bytes as f64).max(demand.commits);
-        let pass_at = if manner.has_passes && pages > 0.0 { pages_of_pass(spec) * demand.writes / pages } else { 1.0 };
+        let pass_at = if manner.has_passes { pages_of_pass(spec) } else { 1.0 };
         Self {
             demand,
             manner,
@@ -164,11 +163,11 @@ impl<'a> Server<'a> {
             log: Log::new(LogSpec { writes_in_flight: in_flight, block_bytes: BLOCK_BYTES, commit_bytes }),
             log_durable: 0,
             log_place: 0,
-            due_writes: 0.0,
+            due_changes: 0.0,
             pass_writes: 0.0,
             is_pass: false,
             passed: 0.0,
-            pass_at: pass_at.max(1.0),
+            pass_at,
             last_write: 0,
             slot_ns: SECOND,
             start: 0,
@@ -179,7 +178,14 @@ impl<'a> Server<'a> {
 
     /// Writes of data that are due and not begun.
     fn open_writes(&self) -> f64 {
-        self.due_writes + self.pass_writes
+        self.demand.gather.written(self.due_changes) + self.pass_writes
+    }
+
+    /// The pages of all changes since the last time are to be written now.
+    fn collect(&mut self) {
+        self.pass_writes += self.demand.gather.written(self.due_changes);
+        self.passed += self.due_changes;
+        self.due_changes = 0.0;
     }
 
     fn begin(&mut self) {
@@ -348,7 +354,7 @@ impl<'a> Server<'a> {
     fn computed(&mut self, session: u32) {
         let kept = self.sessions[session as usize];
         self.pass_turn(session);
-        self.due_writes += self.demand.writes;
+        self.due_changes += self.demand.changes;
         self.begin_pass();
         match (kept.commits, self.manner.log) {
             (false, _) => self.wait_otherwise(session),
@@ -369,7 +375,7 @@ impl<'a> Server<'a> {
     }
 
     fn begin_pass(&mut self) {
-        if !self.is_pass && self.due_writes >= self.pass_at {
+        if !self.is_pass && self.due_changes >= self.pass_at {
             self.is_pass = true;
             self.passed = 0.0;
             self.next_pass();
@@ -377,18 +383,15 @@ impl<'a> Server<'a> {
     }
 
     fn next_pass(&mut self) {
-        self.pass_writes = self.due_writes.floor();
-        self.due_writes -= self.pass_writes;
-        self.passed += self.pass_writes;
+        self.collect();
         self.events.plan_in(0, Event::Pass);
     }
 
-    /// Writes until the device has enough to do.
+    /// Writes until the device has enough to do. A part of a write is left for the next pass.
     fn pass(&mut self) {
         let now = self.events.now();
         while self.pass_writes >= 1.0 {
-            self.pass_writes -= 1.0;
-            self.last_write = self.io(1, Kind::Write, self.demand.write_bytes as u64).max(self.last_write);
+            self.write_page();
             if self.last_write > now + AHEAD {
                 self.events.plan(self.last_write - AHEAD, Event::Pass);
                 return;
@@ -397,22 +400,27 @@ impl<'a> Server<'a> {
         self.events.plan(self.last_write.max(now), Event::PassDone);
     }
 
+    fn write_page(&mut self) {
+        self.pass_writes -= 1.0;
+        self.last_write = self.io(1, Kind::Write, self.demand.write_bytes as u64).max(self.last_write);
+    }
+
     /// What came meanwhile is little, and goes at once; else another pass follows. No later commit is durable before the last.
     fn pass_done(&mut self) {
-        let came_little = self.due_writes <= (self.pass_at / 8.0).max(1.0);
-        if !self.manner.has_passes || came_little || self.passed >= 4.0 * self.pass_at {
-            if self.manner.has_passes {
-                for _ in 0..self.due_writes as u64 {
-                    self.last_write = self.io(1, Kind::Write, self.demand.write_bytes as u64).max(self.last_write);
-                }
-                self.due_writes -= self.due_writes.floor();
-                self.log_durable = self.log_durable.max(self.last_write);
-            }
-            self.is_pass = false;
-            self.begin_pass();
-        } else {
+        let came_little = self.due_changes <= (LITTLE * self.pass_at).max(1.0);
+        if self.manner.has_passes && !came_little && self.passed < LONGEST * self.pass_at {
             self.next_pass();
+            return;
         }
+        if self.manner.has_passes {
+            self.collect();
+            while self.pass_writes >= 1.0 {
+                self.write_page();
+            }
+            self.log_durable = self.log_durable.max(self.last_write);
+        }
+        self.is_pass = false;
+        self.begin_pass();
     }
 
     fn wait_otherwise(&mut self, session: u32) {

@@ -3,7 +3,7 @@
 use plimsoll_hardware::{LimitKind, Role};
 
 use super::counted::{Counted, IoCount};
-use super::hardware::Hardware;
+use super::hardware::{Hardware, RoleLimit};
 use crate::server::Resource;
 
 /// How far each resource was used, the most used first.
@@ -26,29 +26,47 @@ pub(super) fn resources(hardware: &Hardware, counted: &Counted) -> Vec<Resource>
     if let Some(client) = spec.client {
         add("the client's CPU", "cores", "client", counted.client_ns / 1e9, client.cores);
     }
-    let [reads, writes, log] = counted.io;
-    for (role, name, of_reads, of_writes) in
-        [(Role::Data, "data", reads, writes), (Role::Log, "log", IoCount::default(), log)]
-    {
-        for (kind, ceiling) in hardware.limits(role) {
-            let sum = |of: fn(&IoCount) -> u64| match kind {
-                LimitKind::Iops | LimitKind::Bandwidth => of(&of_reads) + of(&of_writes),
-                LimitKind::ReadIops | LimitKind::ReadBandwidth => of(&of_reads),
-                LimitKind::WriteIops | LimitKind::WriteBandwidth => of(&of_writes),
-            } as f64;
-            let (counts, unit, used) = if kind.is_of_bytes() {
-                ("bandwidth", "bytes/s", sum(|count| count.bytes))
-            } else {
-                ("IOPS", "I/Os/s", sum(|count| count.units))
-            };
-            let limit = match (role, kind.is_of_bytes()) {
+    for (role, name) in [(Role::Data, "data"), (Role::Log, "log")] {
+        // What both share is told once.
+        for one in hardware.limits(role).into_iter().filter(|limit| role == Role::Data || !limit.is_shared) {
+            let name = if one.is_shared { "data and log" } else { name };
+            let (counts, unit) = if one.kind.is_of_bytes() { ("bandwidth", "bytes/s") } else { ("IOPS", "I/Os/s") };
+            let limit = match (role, one.kind.is_of_bytes()) {
                 (Role::Log, _) => "log_write",
                 (_, true) => "data_bandwidth",
                 (_, false) => "data_iops",
             };
-            add(&format!("{name}, {counts}"), unit, limit, used, ceiling);
+            add(&format!("{name}, {counts}"), unit, limit, used(counted, role, one), one.per_s);
         }
     }
     all.sort_by(|one, other| other.percent().total_cmp(&one.percent()));
     all
+}
+
+/// Seconds for which a full credit carries what was simulated; absent where no burst is used up.
+pub(super) fn burst_s(hardware: &Hardware, counted: &Counted) -> Option<f64> {
+    let limits = [Role::Data, Role::Log]
+        .into_iter()
+        .flat_map(|role| hardware.limits(role).into_iter().map(move |one| (role, one)));
+    let carried = limits.filter_map(|(role, one)| {
+        let more = used(counted, role, one) / counted.seconds - one.per_s;
+        one.credit.filter(|_| more > 0.0).map(|credit| credit / more)
+    });
+    carried.min_by(f64::total_cmp)
+}
+
+/// I/Os or bytes of a limit that were used.
+fn used(counted: &Counted, role: Role, limit: RoleLimit) -> f64 {
+    let [reads, writes, log] = counted.io;
+    let (reads, writes) = match (role, limit.is_shared) {
+        (_, true) => (vec![reads], vec![writes, log]),
+        (Role::Log, false) => (Vec::new(), vec![log]),
+        (_, false) => (vec![reads], vec![writes]),
+    };
+    let all = match limit.kind {
+        LimitKind::Iops | LimitKind::Bandwidth => [reads, writes].concat(),
+        LimitKind::ReadIops | LimitKind::ReadBandwidth => reads,
+        LimitKind::WriteIops | LimitKind::WriteBandwidth => writes,
+    };
+    all.iter().map(|count: &IoCount| if limit.kind.is_of_bytes() { count.bytes } else { count.units } as f64).sum()
 }

@@ -1,4 +1,4 @@
-//! `plimsoll watch export`: a row for each statement and slot, as they are kept.
+//! `plimsoll watch export`: a row for each statement and slot, as they are kept, or a definition of what was watched.
 
 use plimsoll_measurement::exit;
 use plimsoll_profile::Record;
@@ -11,6 +11,7 @@ use super::names::{self, moment, put};
 use super::ranges;
 use super::stored::Kept;
 use super::sums::{Key, Sum, Sums};
+use super::workload;
 use crate::args::WatchExport;
 use crate::commands::report::write;
 use crate::failure::Failure;
@@ -21,6 +22,10 @@ pub fn export(options: &WatchExport, settings: &Settings, printer: &Printer) -> 
     let kept = Kept::find(options.target.as_deref(), settings)?;
     let of = |text: &Option<String>, missing| text.as_deref().map_or(Ok(missing), |text| kept.moment(text));
     let range = ranges::checked(of(&options.from, kept.whole.start)?..of(&options.to, kept.whole.end)?, "the range")?;
+    if let Some(path) = &options.workload {
+        workload::export(&kept, &range, path, printer)?;
+        return Ok(exit::DONE);
+    }
     let mut rows = Vec::new();
     kept.records(&range, |record| {
         let sums = Sums::of_record(&record);

@@ -19,6 +19,7 @@ mod show;
 mod shown;
 mod stored;
 mod sums;
+mod workload;
 
 use crate::args::{Watch, WatchAction};
 use crate::failure::Failure;

@@ -14,7 +14,23 @@ fn a_limit_of_any_name_stands_in_a_sentence() {
         run.verdict.limit = Some(name.to_owned());
         limit(&run)
     };
-    assert_eq!(["cpu", "log_write", "none"].map(of), ["CPU", "log write", "nothing that was watched"]);
+    assert_eq!(["cpu", "log_write", "none"].map(of), ["CPU", "log write", "no limit that was watched"]);
+    let mut run = RunRecord::default();
+    run.verdict.limit = Some("none".to_owned());
+    run.verdict.evidence = vec![
+        "by the model, no known limit would raise the rate by 3.3 % or more".to_owned(),
+        "a session uses one core at a time: by the model, faster cores would raise the rate by about 12 %, and more cores would not".to_owned(),
+        "1.5 of 2 sessions waited for a read of data on average".to_owned(),
+    ];
+    let begin = "no limit that was watched (";
+    assert_eq!(
+        limit(&run),
+        format!(
+            "{begin}a session uses one core at a time: by the model, faster cores would raise the rate by about 12 %)"
+        )
+    );
+    run.verdict.evidence.remove(1);
+    assert_eq!(limit(&run), format!("{begin}1.5 of 2 sessions waited for a read of data on average)"));
     assert_eq!(of("Ölpumpe"), "ölpumpe");
     assert_eq!(of(""), "");
 }
