@@ -158,6 +158,8 @@ pub enum Lack {
     Raised {
         /// By so many GB.
         gb: f64,
+        /// Whether it is raised for what is advised already, and this comes on top.
+        is_more: bool,
     },
     /// Room for their blobs.
     Blobs,

@@ -90,7 +90,11 @@ fn larger_files_stand_beside_further_ones_that_take_less() {
     let larger = of(32.0, 494.0, 2048.0).unwrap();
     assert_eq!((larger.sizes, larger.lack), (vec![(0, 130.0), (1, 130.0), (2, 130.0)], None));
     assert_eq!(larger.brings.map(|brings| brings.most_percent.round()), Some(366.0), "2,300 of 494");
-    assert_eq!(of(32.0, 494.0, 384.0).unwrap().lack, Some(Lack::Raised { gb: 32.0 }), "to 416 for 390 GB");
+    assert_eq!(
+        of(32.0, 494.0, 384.0).unwrap().lack,
+        Some(Lack::Raised { gb: 32.0, is_more: false }),
+        "to 416 for 390 GB"
+    );
     // And here no size has more.
     assert_eq!(of(1100.0, 7490.0, 8192.0), None);
 }

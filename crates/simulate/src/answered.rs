@@ -60,7 +60,7 @@ impl Answered {
         let found = Self::of(source, sessions, replicated, &used);
         let is_surely = matches!(found, Self::Fewer { asked, ends: Some((_, high)), .. } if high < asked);
         let text = found.fewer().filter(|_| is_surely)?;
-        Some(format!("{text}, and there is no steady state to have figures of"))
+        Some(format!("{text}; there is no steady state to have figures of"))
     }
 
     /// What is said of it.

@@ -131,7 +131,14 @@ fn bound(
     let is_known = |at: &&usize| percent(**at) < ABOVE_PERCENT;
     let known = places.iter().filter(is_known).filter_map(|at| Some((*at, times(at)?)));
     let Some((next, (of_all, limit))) = known.min_by(|a, b| a.1.0.total_cmp(&b.1.0)) else { return f64::INFINITY };
-    for one in grown.iter_mut().filter(|one| is_of(one, places)) {
+    // Advice in whose place its files have other sizes brings what it would bring by itself.
+    let is_so =
+        |at: &usize, size_gb: f64| sizes.iter().any(|(other, gb)| other == at && (gb - size_gb).abs() <= SAME_GB);
+    let is_made = |one: &Advice| match one.finding {
+        Finding::Grow { size_gb, .. } => one.files.iter().all(|at| is_so(at, size_gb)),
+        _ => false,
+    };
+    for one in grown.iter_mut().filter(|one| is_of(one, places) && is_made(one)) {
         let Some(first) = one.files.first().copied() else { continue };
         // What is under way goes to all that grow together; what others of the filegroup take stays as it is.
         let own: Vec<&DatabaseFile> = one.files.iter().map(|at| &on.files[*at]).collect();
@@ -150,6 +157,9 @@ fn bound(
     }
     of_all
 }
+
+/// Sizes that differ by less are the same.
+const SAME_GB: f64 = 0.5;
 
 /// How many times what it does a file can do with these limits, and which of them it stands at then.
 pub fn lets(file: &DatabaseFile, step: &Step) -> Option<(f64, LimitOf)> {

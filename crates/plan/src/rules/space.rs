@@ -121,9 +121,10 @@ pub fn lack(
         }
         return Some(if left_gb > 0.0 { Lack::Space } else { Lack::Given { gb: missing_gb, by } });
     }
-    // Where what is advised takes more than is free as well, that is no reason against larger ones.
-    let space_gb = storage.space_gb().filter(|space| larger.0 > *space && advised.0 <= *space)?;
-    Some(Lack::Raised { gb: in_steps(larger.0) - space_gb })
+    let space_gb = storage.space_gb()?;
+    let is_more = advised.0 > space_gb;
+    let raised_gb = if is_more { in_steps(advised.0) } else { space_gb };
+    (larger.0 > raised_gb).then(|| Lack::Raised { gb: in_steps(larger.0) - raised_gb, is_more })
 }
 
 /// What is wanted by advice: of a filegroup, over which rows are spread, all or nothing. With the places of its advice.

@@ -55,7 +55,8 @@ pub fn advice(one: &Advice, plan: &Plan<'_>) -> String {
             let most_percent = gains.map(|brings| brings.most_percent).reduce(f64::max);
             let log = most_percent.and_then(|most| log_next(one.files[0], all, (files, limits), most));
             let more = more_files(&stands(*used_percent, *of), &one.finding, one.files.len());
-            more + &first + &larger_words + &log.unwrap_or_default()
+            let choices = if is_last_choice(one, all) { CHOICES } else { "" };
+            more + &first + &larger_words + &log.unwrap_or_default() + choices
         }
         Finding::Elsewhere { used_percent, of } => {
             let is_data = one.files.iter().all(|at| files[*at].kind == FileKind::Data);
@@ -114,6 +115,17 @@ pub fn advice(one: &Advice, plan: &Plan<'_>) -> String {
         }
         Finding::Shrink { size_gb } => format!("{} has the same limits with {}.", named(), gigabytes(*size_gb)),
     }
+}
+
+/// Behind the last of several choices.
+const CHOICES: &str = " Each of these larger files, and what gives back space for them, is counted beside what is advised, and not beside those of other filegroups.";
+
+/// Whether it is the last advice of several that names larger files as another choice.
+fn is_last_choice(one: &Advice, all: &[Advice]) -> bool {
+    let has_choice = |one: &&Advice| matches!(one.finding, Finding::Add { larger: Some(_), .. });
+    let mut choices = all.iter().filter(has_choice);
+    let last = choices.next_back();
+    last.is_some_and(|last| std::ptr::eq(last, one)) && choices.next().is_some()
 }
 
 /// Which files give space back before others are added.

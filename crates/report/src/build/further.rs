@@ -122,7 +122,15 @@ pub(super) fn larger_files(larger: &Larger, files: &[DatabaseFile]) -> String {
                     listed(&by, MOST_NAMED)
                 )
             }
-            Lack::Raised { gb } => format!("for which the space has to be raised by {} first", gigabytes(gb.ceil())),
+            Lack::Raised { gb, is_more: false } => {
+                format!("for which the space has to be raised by {} first", gigabytes(gb.ceil()))
+            }
+            Lack::Raised { gb, is_more: true } => {
+                format!(
+                    "for which the space has to be raised by {} more than for what is advised",
+                    gigabytes(gb.ceil())
+                )
+            }
         };
         return format!(
             " Larger files would move no rows, and take {more} more than there are now, {what}: {names}{brings}."
