@@ -56,6 +56,8 @@ pub struct Demand {
     pub parallel: f64,
     /// Reads that a request which writes makes while it has the turn to write; they are among its reads.
     pub turn_reads: f64,
+    /// Statements that it makes meanwhile, those of a transaction behind its beginning; they are among its statements.
+    pub turn_statements: f64,
     /// Commits that write.
     pub commits: f64,
     /// Bytes of log of a commit.
@@ -70,6 +72,21 @@ pub struct Demand {
     pub write_bytes: f64,
     /// Seconds of all other waits.
     pub other_s: f64,
+}
+
+impl Demand {
+    /// Statements of a request before it has the turn to write: of a transaction that takes it, the beginning alone.
+    pub fn statements_before(&self, takes_turn: bool) -> f64 {
+        let writing = self.commits.min(1.0);
+        match (self.turn_statements > 0.0, takes_turn) {
+            (false, _) => self.statements,
+            (true, true) => 1.0,
+            (true, false) if writing < 1.0 => {
+                ((self.statements - writing * (1.0 + self.turn_statements)) / (1.0 - writing)).max(0.0)
+            }
+            (true, false) => 0.0,
+        }
+    }
 }
 
 /// How a server of this kind works, which a run does not show.
@@ -147,7 +164,8 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
             noted.unknown.push(Unknown { text: format!("{what}: it is taken as nothing, so no limit of it counts") });
         }
     }
-    let turn_reads = turn_reads(block, commits, reads, waited);
+    let statement_s = hardware.spec.cpu.statement_ps as f64 / 1e12;
+    let turn_reads = turn_reads(block, commits, (reads, waited), hardware.statements.in_turn * statement_s);
     let (statements, steps) = cpu(block, evidence, hardware, pages, luck, &mut noted);
     let other_s = match hardware.prices {
         Prices::Engine => other(block, evidence, hardware, &mut noted),
@@ -170,6 +188,7 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
         read_bytes: read_bytes.max(512.0),
         parallel,
         turn_reads,
+        turn_statements: hardware.statements.in_turn,
         commits,
         log_bytes: log_bytes.max(1.0),
         writes,
@@ -189,6 +208,7 @@ const NOTHING: Demand = Demand {
     read_bytes: 4096.0,
     parallel: 1.0,
     turn_reads: 0.0,
+    turn_statements: 0.0,
     commits: 0.0,
     log_bytes: 1.0,
     writes: 0.0,
@@ -200,7 +220,8 @@ const NOTHING: Demand = Demand {
 
 /// Reads of a commit while it has the turn to write. Where all requests write that is all of them. Else it follows from how long was waited
 /// for the turn: of a queue with one server and exponential times S, W = rate x S^2 / (1 - rate x S).
-fn turn_reads(block: &Block, commits: f64, reads: f64, waited: f64) -> f64 {
+/// Of it `computed_s` are no reads.
+fn turn_reads(block: &Block, commits: f64, (reads, waited): (f64, f64), computed_s: f64) -> f64 {
     if commits <= NONE || reads <= NONE {
         return 0.0;
     }
@@ -211,7 +232,8 @@ fn turn_reads(block: &Block, commits: f64, reads: f64, waited: f64) -> f64 {
     let (rate, read_s) = (commits * block.rate(), waited / reads);
     let load = rate * turn_wait_s;
     let held_s = ((load * load + 4.0 * load).sqrt() - load) / (2.0 * rate);
-    if read_s > 0.0 { (held_s / read_s).min(reads / commits) } else { 0.0 }
+    let read_for_s = (held_s - computed_s).max(0.0);
+    if read_s > 0.0 { (read_for_s / read_s).min(reads / commits) } else { 0.0 }
 }
 
 /// Seconds of a request's response time, as far as it is known: of a closed loop, by its law.
@@ -232,7 +254,7 @@ fn cpu(
     let spec = &hardware.spec;
     let by_client =
         spec.client.and_then(|client| Some(block.each(What::ClientCpu)? / (client.request_ps as f64 / 1e12)));
-    let statements = by_client.unwrap_or(hardware.statements);
+    let statements = by_client.unwrap_or(hardware.statements.each);
     let Some(cpu_s) = block.each(What::Cpu) else {
         let busy = known_waits(block, hardware).unwrap_or(0.0);
         let by_cores = spec.cpu.cores / block.rate();

@@ -35,8 +35,8 @@ impl Calibrated {
             if raise == Raise::Cpu && !on.spec.cpu.is_limited() {
                 continue;
             }
-            // One device for both has one limit, under the name of the data's.
-            if raise == Raise::LogWrite && on.has_one_device() {
+            // What data and log share is one limit, under the name of the data's.
+            if raise == Raise::LogWrite && on.log_has_none_of_its_own() {
                 continue;
             }
             for factor in factors {

@@ -95,6 +95,7 @@ pub fn pages_of_pass(spec: &Spec) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::hardware::Prices;
+    use super::super::statements::Statements;
     use super::*;
 
     #[test]
@@ -113,7 +114,7 @@ mod tests {
         let hardware = |text: &str| Hardware {
             spec: Spec::parse("m.toml", text).unwrap(),
             prices: Prices::Engine,
-            statements: 1.0,
+            statements: Statements::ONE,
             data_bytes: None,
         };
         let on = hardware(text);

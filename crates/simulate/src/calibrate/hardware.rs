@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::error::CalibrationError;
 use super::evidence::{Evidence, What};
+use super::statements::Statements;
 
 /// Ceilings of a record and of a description that differ by less are the same.
 const SAME: f64 = 0.01;
@@ -29,8 +30,8 @@ pub struct Hardware {
     pub spec: Spec,
     /// What CPU work is counted in.
     pub prices: Prices,
-    /// Statements of a request, where the run does not count them.
-    pub statements: f64,
+    /// Statements of a request, by the definition of its test.
+    pub statements: Statements,
     /// Bytes of the data, where they are known.
     pub data_bytes: Option<f64>,
 }
@@ -58,7 +59,7 @@ impl Hardware {
                 "measure the run again on what the hardware is now",
             ));
         }
-        Ok(Self { spec, prices: Prices::Engine, statements: statements(record), data_bytes })
+        Ok(Self { spec, prices: Prices::Engine, statements: Statements::of(record), data_bytes })
     }
 
     /// That of a run on a real server: its ceilings as far as they are known, and the latencies that were measured.
@@ -110,7 +111,7 @@ impl Hardware {
         let spec = Spec { memory, cpu: in_nanoseconds(cores), ..Spec::unlimited(record.target.clone()) };
         let spec = spec.with(Role::Data, DeviceSpec::single(data)).with(Role::Log, DeviceSpec::single(log));
         let data_bytes = ceiling(record, "data").map(|ceiling| ceiling.value * MB as f64);
-        Self { spec, prices: Prices::Nanoseconds, statements: statements(record), data_bytes }
+        Self { spec, prices: Prices::Nanoseconds, statements: Statements::of(record), data_bytes }
     }
 
     /// Other hardware for the same requests. `is_disk` says that it is a disk alone: the server stays what it was.
@@ -150,9 +151,9 @@ impl Hardware {
         a_second.fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether data and log lie on one device, so that all of its limits are of both.
-    pub fn has_one_device(&self) -> bool {
-        self.spec.device_for(Role::Data) == self.spec.device_for(Role::Log)
+    /// Whether the log has no limit that it does not share with the data: both lie on one device, or behind one cap that is less than theirs.
+    pub fn log_has_none_of_its_own(&self) -> bool {
+        self.limits(Role::Log).iter().all(|limit| limit.is_shared)
     }
 
     /// The limits of a role's device, of each kind the smallest.
@@ -164,8 +165,8 @@ impl Hardware {
         let other = if role == Role::Data { Role::Log } else { Role::Data };
         let of = |kind| {
             let found: WayLimit = smallest(role, kind)?;
-            let is_shared =
-                self.has_one_device() || smallest(other, kind).is_some_and(|one| one.holder == found.holder);
+            let is_one = self.spec.device_for(role) == self.spec.device_for(other);
+            let is_shared = is_one || smallest(other, kind).is_some_and(|one| one.holder == found.holder);
             Some(RoleLimit { kind, per_s: found.per_second, is_shared, credit: self.credit(role, &found) })
         };
         LimitKind::ALL.into_iter().filter_map(of).collect()
@@ -200,22 +201,4 @@ const fn in_nanoseconds(cores: f64) -> CpuSpec {
 
 fn ceiling<'a>(record: &'a RunRecord, resource: &str) -> Option<&'a Ceiling> {
     record.ceilings.iter().find(|ceiling| ceiling.resource == resource && ceiling.value > 0.0)
-}
-
-/// Statements of a request by the definition of the test: a transaction of several has a beginning and an end of its own.
-fn statements(record: &RunRecord) -> f64 {
-    let Ok(definition) = record.definition.text.parse::<toml::Table>() else { return 1.0 };
-    let requests = definition.get("request").and_then(toml::Value::as_array);
-    let one = |request: &toml::Value| {
-        let count = request.get("statements")?.as_array()?.len() as f64;
-        let weight = request.get("weight").and_then(number).unwrap_or(1.0);
-        Some((weight, if count > 1.0 { count + 2.0 } else { count }))
-    };
-    let all: Vec<(f64, f64)> = requests.into_iter().flatten().filter_map(one).collect();
-    let weight: f64 = all.iter().map(|(weight, _)| weight).sum();
-    if weight > 0.0 { all.iter().map(|(weight, count)| weight * count).sum::<f64>() / weight } else { 1.0 }
-}
-
-fn number(value: &toml::Value) -> Option<f64> {
-    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
 }

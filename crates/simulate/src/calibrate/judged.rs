@@ -6,7 +6,7 @@ use plimsoll_measurement::{Gain, Verdict};
 use super::predict::shares_cpus;
 use super::rate::LimitGain;
 use super::telling::Telling;
-use crate::grid::Replicated;
+use crate::grid::{Replicated, Used};
 use crate::record::{first_and_second, used};
 use crate::server::Shares;
 
@@ -57,7 +57,7 @@ pub(super) fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict
             }
             None => "Times decide there, and no limit: requests",
         };
-        evidence.extend(longest_wait(reason, replicated));
+        evidence.extend(both_full(&used).filter(|_| asked.is_none()).or_else(|| longest_wait(reason, replicated)));
     }
     evidence.extend(first_and_second(&used));
     let is_known = |gain: &&LimitGain| shared.is_none() || gain.limit != CPU;
@@ -119,6 +119,20 @@ fn shared_cpu(telling: &Telling<'_>) -> Option<String> {
 
 /// What is waited for, and where its share is read.
 type Share = (&'static str, fn(&Shares) -> f64);
+
+/// Limits of which two are used to so much of it hold the rate together.
+const BOTH_FULL_PERCENT: f64 = 90.0;
+
+/// That two limits are reached at once, so that more of one of them brings little.
+fn both_full(used: &[Used]) -> Option<String> {
+    let [(one, _, first, _), (other, _, second, _), ..] = used else { return None };
+    (*second >= BOTH_FULL_PERCENT).then(|| {
+        format!(
+            "Two limits are reached there together, {one} used to {first:.0} % and {other} to {second:.0} %: more of one of them alone brings little, as the \
+             other holds then."
+        )
+    })
+}
 
 /// What requests wait for where no limit binds: then times decide, and not what there is of anything.
 fn longest_wait(reason: &str, replicated: &Replicated) -> Option<String> {

@@ -20,6 +20,7 @@ mod rate;
 mod record;
 mod replay;
 mod sets;
+mod statements;
 mod telling;
 mod usage;
 
@@ -36,4 +37,5 @@ pub use rate::{LimitGain, Rate};
 pub use record::{FROM_RUN, FROM_TARGET, predicted};
 pub use replay::{Span, replay};
 pub use sets::Set;
+pub use statements::Statements;
 pub use telling::Telling;

@@ -133,9 +133,7 @@ impl Calibrated {
         let derived = derive(&whole, &evidence, &hardware, 0.5);
         let manner = Manner::of(&record.engine);
         let measured = geometric_mean(&evidence.rates);
-        let least = (MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1);
-        let seconds = evidence.seconds.clamp(SECONDS.0, SECONDS.1).min(least);
-        let span = Span { warm_up_s: (seconds * 0.1).max(0.5), seconds };
+        let span = span(&evidence, &hardware, measured);
         let sets = sets(&evidence, &hardware, manner);
         let rate = Rate { value: measured, low: measured, high: measured };
         let all_alike = is_all_alike(record);
@@ -290,7 +288,7 @@ impl Calibrated {
     /// Where an hour has too few, or where nothing takes any time.
     pub(super) fn span_on(&self, on: &Hardware) -> Result<Span, CalibrationError> {
         let hint = "see whether the hardware is meant: its limits, and the unit of each";
-        let mut span = self.span;
+        let mut span = if on.bursts() { span(&self.evidence, on, self.measured()) } else { self.span };
         loop {
             let Some(set) = self.sets.first() else {
                 return Err(CalibrationError::not_enough("there is no set of parameters", hint));
@@ -299,6 +297,9 @@ impl Calibrated {
             if counted.events >= MOST_EVENTS {
                 let problem = "requests would take next to no time there: nothing of that hardware holds them up";
                 return Err(CalibrationError::not_enough(problem, hint));
+            }
+            if counted.requests() >= LEAST_REQUESTS && on.bursts() {
+                return Ok(span);
             }
             if counted.requests() >= LEAST_REQUESTS {
                 // Much faster hardware answers as many in less time.
@@ -387,6 +388,24 @@ impl Calibrated {
             .then(|| format!("how often changed pages are written at that rate: {low:.2} to {high:.2} times a request"))
     }
 
+    /// What is not known of a burst: what comes after it, or that it ends within the time.
+    fn burst_on(&self, target: &Hardware, counted: &[Counted]) -> Option<String> {
+        let carried_s = counted.iter().filter_map(|one| burst_s(target, one)).fold(f64::INFINITY, f64::min);
+        let simulated_s = counted.first()?.seconds;
+        let is_used = counted.iter().any(|one| largest_use(target, one) > OVERFULL);
+        if carried_s < simulated_s {
+            let [carried, simulated] = [carried_s, simulated_s].map(format_seconds);
+            return Some(format!(
+                "what it gets in another time than the run's: the target's burst carries the load for {carried} with a full credit, and the rate is the mean of \
+                 {simulated}"
+            ));
+        }
+        is_used.then(|| {
+            let carried = if carried_s.is_finite() { format!(", {} with a full credit", format_seconds(carried_s)) } else { String::new() };
+            format!("what it gets once the target's burst is used up: the prediction is for as long as that carries the load{carried}")
+        })
+    }
+
     fn unknown_on(&self, target: &Hardware, counted: &[Counted]) -> Vec<String> {
         let mut unknown: Vec<String> = self.derived.unknown.iter().map(|one| one.text.clone()).collect();
         unknown.extend(self.log_rest.unknown_on(target, self.measured()));
@@ -399,12 +418,7 @@ impl Calibrated {
                 100.0 * self.missing_s / response_s
             ));
         }
-        if let Some(one) = counted.iter().find(|one| largest_use(target, one) > OVERFULL) {
-            let text = "what it gets once the target's burst is used up: the prediction is for as long as that carries the load";
-            let carried =
-                burst_s(target, one).map(|seconds| format!(", {} with a full credit", format_seconds(seconds)));
-            unknown.push(format!("{text}{}", carried.unwrap_or_default()));
-        }
+        unknown.extend(self.burst_on(target, counted));
         let block = self.evidence.whole();
         let pages = self.derived.demand.pages;
         unknown.extend(self.writes_on(counted));
@@ -453,6 +467,17 @@ fn shared_cpus(record: &RunRecord) -> Option<Unknown> {
     shares_cpus(record).then(|| Unknown {
         text: "how client and server share the CPUs of one machine: the server is taken to have all of them".to_owned(),
     })
+}
+
+/// How long is simulated: no longer than enough requests take, but of a disk that gives more for a while as long as the run took, from a full
+/// credit on.
+fn span(evidence: &Evidence, hardware: &Hardware, measured: f64) -> Span {
+    let seconds = evidence.seconds.clamp(SECONDS.0, SECONDS.1);
+    if hardware.bursts() {
+        return Span { warm_up_s: 0.0, seconds };
+    }
+    let seconds = seconds.min((MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1));
+    Span { warm_up_s: (seconds * 0.1).max(0.5), seconds }
 }
 
 /// How far the most used resource is used, as a part of its limit.

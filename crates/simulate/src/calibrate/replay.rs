@@ -57,6 +57,7 @@ struct Session {
     since: Nanos,
     reads: u32,
     turn_reads: u32,
+    asked: u32,
     pages: u32,
     commits: bool,
     has_turn: bool,
@@ -230,8 +231,9 @@ impl<'a> Server<'a> {
             Event::Thought(session) => self.start(session, now),
             Event::Asked(session) => {
                 self.end_wait(session, ELSE);
-                let statements = u64::from(self.streams.work.around(self.demand.statements));
-                let done = self.compute(CpuWork { statements, ..CpuWork::default() }, false);
+                let Session { asked, has_turn, .. } = self.sessions[session as usize];
+                let work = CpuWork { statements: u64::from(asked), ..CpuWork::default() };
+                let done = self.compute(work, has_turn);
                 self.wait(session, done, Event::Begun(session));
             }
             Event::Begun(session) => {
@@ -279,11 +281,19 @@ impl<'a> Server<'a> {
         let each = if self.demand.reads > 0.0 { self.demand.pages / self.demand.reads } else { 0.0 };
         let pages = self.streams.work.around(f64::from(reads + turn_reads) * each);
         let now = self.events.now();
-        self.sessions[session as usize] =
-            Session { began: came, since: now, reads, turn_reads, pages, commits, has_turn: false, durable: 0 };
+        let kept = Session { began: came, since: now, reads, turn_reads, pages, commits, ..Session::default() };
+        self.sessions[session as usize] = kept;
+        self.ask(session, self.demand.statements_before(commits && self.manner.has_turn));
+    }
+
+    /// The client makes so many statements, and the server takes them.
+    fn ask(&mut self, session: u32, statements: f64) {
+        let now = self.events.now();
+        let asked = self.streams.work.around(statements);
+        self.sessions[session as usize].asked = asked;
         let mut made = now;
         if let Some(client) = self.hardware.spec.client {
-            for _ in 0..self.streams.work.around(self.demand.statements) {
+            for _ in 0..asked {
                 made = self.machine.request(Moment::from_nanos(now)).as_nanos().max(made);
                 self.counts.client_ns += client.request_ps as f64 / 1e3;
             }
@@ -306,7 +316,11 @@ impl<'a> Server<'a> {
         let kept = &mut self.sessions[session as usize];
         kept.has_turn = true;
         kept.reads = std::mem::take(&mut kept.turn_reads);
-        self.read(session);
+        if self.demand.turn_statements > 0.0 {
+            self.ask(session, self.demand.turn_statements);
+        } else {
+            self.read(session);
+        }
     }
 
     fn pass_turn(&mut self, session: u32) {

@@ -2,7 +2,7 @@
 
 use plimsoll_hardware::{LimitKind, Role};
 
-use super::counted::{Counted, IoCount};
+use super::counted::{Counted, IoCount, SLOTS};
 use super::hardware::{Hardware, RoleLimit};
 use crate::server::Resource;
 
@@ -43,17 +43,23 @@ pub(super) fn resources(hardware: &Hardware, counted: &Counted) -> Vec<Resource>
     all
 }
 
-/// Seconds for which a full credit carries what was simulated; absent where no burst is used up.
+/// Seconds for which a full credit carries the load of the simulation's beginning; absent where no burst is used.
 pub(super) fn burst_s(hardware: &Hardware, counted: &Counted) -> Option<f64> {
+    let slots = &counted.answered[..BEGINNING];
+    // What was used in the beginning is to the whole as the requests are.
+    let share = slots.iter().sum::<u64>() as f64 / counted.requests().max(1) as f64 * SLOTS as f64 / BEGINNING as f64;
     let limits = [Role::Data, Role::Log]
         .into_iter()
         .flat_map(|role| hardware.limits(role).into_iter().map(move |one| (role, one)));
     let carried = limits.filter_map(|(role, one)| {
-        let more = used(counted, role, one) / counted.seconds - one.per_s;
+        let more = share * used(counted, role, one) / counted.seconds - one.per_s;
         one.credit.filter(|_| more > 0.0).map(|credit| credit / more)
     });
     carried.min_by(f64::total_cmp)
 }
+
+/// Slots of which the load of the beginning is taken.
+const BEGINNING: usize = 2;
 
 /// I/Os or bytes of a limit that were used.
 fn used(counted: &Counted, role: Role, limit: RoleLimit) -> f64 {
