@@ -47,6 +47,7 @@ pub fn judge(files: &[DatabaseFile], storage: &Storage<'_>, limits: &Limits, obs
         is_cpu_busy,
         gives_back: 1,
         smaller: Vec::new(),
+        left: (Vec::new(), [0.0; 2]),
     };
     case.at_limit = case.in_order(&case.at_limit);
     let mut all = diagnosis::diagnose(&case, observed);
@@ -139,11 +140,22 @@ struct Sought {
 }
 
 impl Sought {
+    /// How much of it has room.
+    fn fits(&self) -> usize {
+        self.fit.fits.iter().filter(|fits| **fits).count()
+    }
+
+    /// The files for which there is none.
+    fn without_room(&self) -> Vec<usize> {
+        let bundles = self.wanted.iter().zip(&self.fit.fits);
+        bundles.filter(|(_, fits)| !**fits).flat_map(|(one, _)| one.files.clone()).collect()
+    }
+
     /// How much of it has room, and for how many files more there is once others gave back what brings them nothing.
     fn room(&self, case: &Case<'_>) -> [usize; 2] {
         let smaller = sizes::for_nothing(case, &self.grown, self.fit.files_gb);
         let after = self.fit.after(&self.wanted, judgement::back_gb(&smaller, case.files));
-        [self.fit.fits.iter().filter(|fits| **fits).count(), after.len()]
+        [self.fits(), after.len()]
     }
 }
 
@@ -161,15 +173,18 @@ fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
         let instead = [0, 1, 2, 4].map(|quarters| all[all.len() - all.len() * quarters / 4..].to_vec());
         instead.into_iter().flat_map(move |instead| {
             let smaller = smaller.clone();
-            parts.map(move |part| (smaller.clone(), instead.clone(), part))
+            parts.map(move |part| (smaller.clone(), instead.clone(), part, case.left.clone()))
         })
     });
+    // At last each filegroup makes room for its own.
+    let blobs_gb = case.storage.blobs_gb().unwrap_or(f64::INFINITY) - case.limits.blob_gb;
+    let own = [(Vec::new(), Vec::new(), 1, ((0..case.files.len()).collect(), [0.0, blobs_gb]))];
     // The first, in which nothing is changed, is made above.
-    for (smaller, instead, gives_back) in tries.skip(1) {
+    for (smaller, instead, gives_back, left) in tries.skip(1).chain(own) {
         if sought.fit.is_all() {
             break;
         }
-        let more = seek(alone, instead, &Case { gives_back, smaller, ..case.clone() });
+        let more = seek(alone, instead, &Case { gives_back, smaller, left, ..case.clone() });
         sought = if more.fit.is_all() || more.room(case) > sought.room(case) { more } else { sought };
     }
     sought
@@ -177,7 +192,7 @@ fn with_room(alone: &[Advice], case: &Case<'_>) -> Sought {
 
 /// What has no room as larger files becomes further ones where these take less, as do the files of `instead` from the beginning.
 fn seek(alone: &[Advice], mut instead: Vec<usize>, case: &Case<'_>) -> Sought {
-    let sought = |without_room: &[usize]| {
+    let sought = |without_room: &[usize], case: &Case<'_>| {
         let mut grown = alone.to_vec();
         more::instead(&mut grown, without_room, case);
         alike::together(&mut grown, case);
@@ -185,15 +200,24 @@ fn seek(alone: &[Advice], mut instead: Vec<usize>, case: &Case<'_>) -> Sought {
         let fit = space::fit(case.files, case.limits, case.storage, &wanted);
         Sought { grown, places_of, wanted, fit }
     };
+    let mut found = sought(&instead, case);
     loop {
-        let found = sought(&instead);
-        let bundles = found.wanted.iter().zip(&found.fit.fits);
-        let out = bundles.filter(|(_, fits)| !**fits).flat_map(|(one, _)| &one.files);
-        let new: Vec<usize> = out.filter(|at| !instead.contains(*at)).copied().collect();
-        if new.is_empty() {
+        let out = found.without_room();
+        let new: Vec<usize> = out.iter().filter(|at| !instead.contains(*at)).copied().collect();
+        if !new.is_empty() {
+            instead.extend(new);
+            found = sought(&instead, case);
+            continue;
+        }
+        // What does not fit into all that is free may into what the others leave.
+        if out.is_empty() {
             return found;
         }
-        instead.extend(new);
+        let more = sought(&instead, &Case { left: (out, found.fit.left()), ..case.clone() });
+        if more.fits() <= found.fits() {
+            return found;
+        }
+        found = more;
     }
 }
 

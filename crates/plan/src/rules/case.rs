@@ -51,6 +51,8 @@ pub struct Case<'a> {
     pub gives_back: u32,
     /// Files that other rules leave smaller, and their sizes then, in GB, where the room for what is asked for is to come from these.
     pub smaller: Vec<(usize, f64)>,
+    /// Files for which there is no room yet, and the GB of files and of blobs that all else leaves for them.
+    pub left: (Vec<usize>, [f64; 2]),
 }
 
 impl Case<'_> {

@@ -339,7 +339,9 @@ fn added(at_limit: &[usize], group: &[usize], case: &Case<'_>) -> Option<Vec<Adv
     let plain = with(&now)?;
     let blob_gb = |size_gb: f64| case.storage.blob_gb(size_gb).unwrap_or(0.0);
     let blobs_gb = |files: &[(f64, Step)]| files.iter().map(|(size_gb, _)| blob_gb(*size_gb)).sum::<f64>();
-    let most_gb = case.storage.blobs_gb().unwrap_or(f64::INFINITY) - case.limits.blob_gb + blobs_gb(&now);
+    let left_gb = Some(case.left.1).filter(|_| group.iter().any(|at| case.left.0.contains(at)));
+    let free_blobs_gb = || case.storage.blobs_gb().unwrap_or(f64::INFINITY) - case.limits.blob_gb;
+    let most_gb = left_gb.map_or_else(free_blobs_gb, |[_, blobs_gb]| blobs_gb) + blobs_gb(&now);
     // Where its blobs have no room, smaller ones beside those that are there may.
     let beside = || beside_grown(rates, content_gb, (&now, &[]), (case.storage, &rules));
     let is_over = blobs_gb(&plain.files) > most_gb;
@@ -348,12 +350,14 @@ fn added(at_limit: &[usize], group: &[usize], case: &Case<'_>) -> Option<Vec<Adv
     // as much.
     let others = case.smaller.iter().filter(|(at, _)| !group.contains(at));
     let back_gb: f64 = others.map(|(at, size_gb)| case.files[*at].size_gb - size_gb).sum();
-    let free_gb = case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb + back_gb);
-    let has_no_room = plain.changes() > 0 && plain.taken_gb(&now) > free_gb;
+    let free_gb = || case.storage.space_gb().map_or(f64::INFINITY, |space| space - case.limits.file_gb);
+    let free_gb = left_gb.map_or_else(free_gb, |[files_gb, _]| files_gb) + back_gb;
+    let has_blobs = |more: &More| blobs_gb(&more.files) <= most_gb;
+    let has_no_room = plain.changes() > 0 && (plain.taken_gb(&now) > free_gb || !has_blobs(&plain));
     let smaller = smaller(&places, &now, case);
     let less = |part: u32| {
         let sizes = smaller(part)?;
-        let has_room = |less: &More| less.added > 0 && less.taken_gb(&now) <= free_gb;
+        let has_room = |less: &More| less.added > 0 && less.taken_gb(&now) <= free_gb && has_blobs(less);
         // What gives back does not grow.
         let less = beside_grown(rates, content_gb, (&sizes, &[]), (case.storage, &rules)).filter(has_room)?;
         Some((less, sizes))

@@ -54,6 +54,13 @@ impl Fit {
         self.fits.iter().all(|fits| *fits)
     }
 
+    /// GB of files and of blobs that are left beside those that fit.
+    pub fn left(&self) -> [f64; 2] {
+        let own = self.fits.iter().zip(self.given.iter().zip(&self.taken)).filter(|(fits, _)| **fits);
+        let (files_gb, blobs_gb) = own.fold(self.now, |sum, (_, (given, taken))| add(sum, add(*given, *taken)));
+        [self.most.0 - files_gb, self.most.1 - blobs_gb]
+    }
+
     /// The files of those that fit once other files gave so many GB back, besides all that fit now.
     pub fn after(&self, wanted: &[Bundle], back_gb: f64) -> Vec<usize> {
         let then = self.which(back_gb);
