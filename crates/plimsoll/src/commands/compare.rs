@@ -228,13 +228,14 @@ impl<'a> Pair<'a> {
             is_withheld: row.note.is_some() && row.verdict == Verdict::Undecided,
         };
         // What the target says of itself is what people change.
+        // What was compared anyway differs in more than that.
         let of = |weight: Weight| self.differences.iter().filter(move |one| one.weight == weight);
         let differs = |one: &Difference| Differs { what: one.what.clone(), values: one.values.clone() };
         Compared {
             baseline: self.base,
             candidate: self.other,
             figures: self.rows.iter().map(comparison).collect(),
-            differences: of(Weight::Setting).chain(of(Weight::Warns)).map(differs).collect(),
+            differences: of(Weight::Refuses).chain(of(Weight::Setting)).chain(of(Weight::Warns)).map(differs).collect(),
             notes: self.unsteady.clone(),
         }
     }
@@ -292,7 +293,8 @@ fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_bett
         return None;
     }
     let left = |others: f64| (cores - others).max(LEAST_LEFT * cores);
-    let more = left(b) / left(a);
+    // Beside others less is left, and what is left comes later: requests wait for a core in turn, and for the same disks.
+    let more = (left(b) / left(a)).powi(2);
     let (low, high) = if higher_is_better { (found.low?, found.high?) } else { (1.0 / found.high?, 1.0 / found.low?) };
     let is_theirs = match found.verdict {
         Verdict::Better => low / more.max(1.0) <= 1.0,
@@ -312,7 +314,7 @@ fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_bett
 }
 
 /// A part of the machine that other programs use more or less of in one run, from which on it matters.
-const OTHERS_PART: f64 = 0.1;
+const OTHERS_PART: f64 = 0.05;
 /// So much of a machine is left to a program at least.
 const LEAST_LEFT: f64 = 0.05;
 

@@ -178,6 +178,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     }
     part.say(Tone::Plain, work::changed([one.baseline, one.candidate], b));
     part.say(Tone::Plain, slowest(one, b));
+    part.say(Tone::Plain, failures(one, b));
     let whys = unjudged(one);
     if whys.len() <= MOST_WHYS {
         for why in whys {
@@ -326,7 +327,10 @@ fn changed(one: &Compared<'_>, b: &str) -> String {
     // How busy our client was follows from the rate.
     let differences: Vec<&Differs> = one.differences.iter().filter(|one| one.what != CLIENT_LOAD).collect();
     if differences.is_empty() {
-        return format!("No setting that the runs know differs between A and {b}.");
+        // Of a volume there are none of these.
+        let unknown =
+            if one.baseline.subject == Subject::Volume { "" } else { "; indexes and plans are none that they know" };
+        return format!("No setting that the runs know differs between A and {b}{unknown}.");
     }
     // Where a value comes from stands among the details.
     let short = |value: &str| match plain(value).split_once(" (") {
@@ -406,8 +410,9 @@ fn shared_kinds(one: &Compared<'_>) -> Vec<[Kind; 2]> {
     by_kind(one.baseline).into_iter().filter_map(partner).collect()
 }
 
-fn p99_ratio([a, b]: &[Kind; 2]) -> Option<f64> {
-    let [a, b] = [a, b].map(|kind| kind.ms(99.0, |kind| Some(&kind.times)));
+/// How many times as long requests of a kind take in the second run, at a percentile.
+fn ratio_at([a, b]: &[Kind; 2], percent: f64) -> Option<f64> {
+    let [a, b] = [a, b].map(|kind| kind.ms(percent, |kind| Some(&kind.times)));
     Some(b? / a.filter(|a| *a > 0.0)?).filter(|ratio| ratio.is_finite())
 }
 
@@ -418,15 +423,30 @@ fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
         return None;
     }
     let kinds = shared_kinds(one);
-    let all = kinds.iter().filter_map(|pair| Some((pair, p99_ratio(pair)?)));
+    // The median of few answers is steadier than what is rare among them.
+    let all = kinds.iter().filter_map(|pair| Some((pair, ratio_at(pair, 50.0)?)));
     let (pair, ratio) = all.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()))?;
     (kinds.len() > 1 && ratio.max(ratio.recip()) >= WORTH_A_SENTENCE).then(|| {
         let shown = times(ratio).unwrap_or_default();
+        let p99 = ratio_at(pair, 99.0).and_then(times).map(|times| format!(", and its p99 {times} times"));
         format!(
-            "Of the requests, {} changed most: its latency p99 in {b} is {shown} times that in A.",
-            plain(&pair[0].kind)
+            "Of the requests, {} changed most: its latency p50 in {b} is {shown} times that in A{}.",
+            plain(&pair[0].kind),
+            p99.unwrap_or_default()
         )
     })
+}
+
+/// That no request failed, where requests were made.
+fn failures(one: &Compared<'_>, b: &str) -> Option<String> {
+    let of = |run: &RunRecord| {
+        let kinds = || run.repetitions.iter().flat_map(|repetition| &repetition.requests);
+        (kinds().next().is_some()).then(|| kinds().flat_map(|kind| kind.errors.values()).sum::<u64>())
+    };
+    match (of(one.baseline)?, of(one.candidate)?) {
+        (0, 0) => Some("No request failed in either.".to_owned()),
+        (in_a, in_b) => Some(format!("Requests failed: {in_a} in A, {in_b} in {b}.")),
+    }
 }
 
 fn kinds(one: &Compared<'_>, b: &str) -> Option<Table> {
@@ -445,7 +465,7 @@ fn kinds(one: &Compared<'_>, b: &str) -> Option<Table> {
             (number(format!("p50, {b}"), "ms"), &percentile(1, 50.0)),
             (number("p99, A", "ms"), &percentile(0, 99.0)),
             (number(format!("p99, {b}"), "ms"), &percentile(1, 99.0)),
-            (number(format!("p99, {b} / A"), ""), &|pair| p99_ratio(pair).into()),
+            (number(format!("p99, {b} / A"), ""), &|pair| ratio_at(pair, 99.0).into()),
             (number("Rows each, A", "").spare(3), &|pair| rows(&pair[0]).into()),
             (number(format!("Rows each, {b}"), "").spare(3), &|pair| rows(&pair[1]).into()),
             (number("Failed, A", "").unless_zero(), &|pair| failed(&pair[0]).into()),

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::RunRecord;
-use plimsoll_measurement::units::format_seconds;
 
 use super::counted::Counted;
 use super::demand::{Demand, Derived, Manner, Unknown, derive};
@@ -17,7 +16,7 @@ use super::missing::LogRest;
 use super::rate::{LimitGain, Rate};
 use super::replay::{MOST_EVENTS, Span, replay};
 use super::sets::{Set, sets};
-use super::usage::{burst_s, resources};
+use super::usage::{OVERFULL, burst_on, largest_use};
 
 /// The quantile of Student's t of 19 degrees of freedom for an interval of 95 %.
 const T_95: f64 = 2.093;
@@ -36,8 +35,7 @@ const MOST_REQUESTS: f64 = 60_000.0;
 const LEAST_REQUESTS: u64 = 50;
 const LONGEST_S: f64 = 3600.0;
 
-/// A limit that is used to more than this has work that was not done in the time; and the part of the writes that may be left.
-const OVERFULL: f64 = 1.1;
+/// The part of the writes of data that may be left at the end.
 const PILED_UP: f64 = 0.25;
 
 /// The rate of the source is met if it differs by less, or if its other waits can't help.
@@ -388,24 +386,6 @@ impl Calibrated {
             .then(|| format!("how often changed pages are written at that rate: {low:.2} to {high:.2} times a request"))
     }
 
-    /// What is not known of a burst: what comes after it, or that it ends within the time.
-    fn burst_on(&self, target: &Hardware, counted: &[Counted]) -> Option<String> {
-        let carried_s = counted.iter().filter_map(|one| burst_s(target, one)).fold(f64::INFINITY, f64::min);
-        let simulated_s = counted.first()?.seconds;
-        let is_used = counted.iter().any(|one| largest_use(target, one) > OVERFULL);
-        if carried_s < simulated_s {
-            let [carried, simulated] = [carried_s, simulated_s].map(format_seconds);
-            return Some(format!(
-                "what it gets in another time than the run's: the target's burst carries the load for {carried} with a full credit, and the rate is the mean of \
-                 {simulated}"
-            ));
-        }
-        is_used.then(|| {
-            let carried = if carried_s.is_finite() { format!(", {} with a full credit", format_seconds(carried_s)) } else { String::new() };
-            format!("what it gets once the target's burst is used up: the prediction is for as long as that carries the load{carried}")
-        })
-    }
-
     fn unknown_on(&self, target: &Hardware, counted: &[Counted]) -> Vec<String> {
         let mut unknown: Vec<String> = self.derived.unknown.iter().map(|one| one.text.clone()).collect();
         unknown.extend(self.log_rest.unknown_on(target, self.measured()));
@@ -418,7 +398,7 @@ impl Calibrated {
                 100.0 * self.missing_s / response_s
             ));
         }
-        unknown.extend(self.burst_on(target, counted));
+        unknown.extend(burst_on(target, counted));
         let block = self.evidence.whole();
         let pages = self.derived.demand.pages;
         unknown.extend(self.writes_on(counted));
@@ -478,11 +458,6 @@ fn span(evidence: &Evidence, hardware: &Hardware, measured: f64) -> Span {
     }
     let seconds = seconds.min((MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1));
     Span { warm_up_s: (seconds * 0.1).max(0.5), seconds }
-}
-
-/// How far the most used resource is used, as a part of its limit.
-fn largest_use(hardware: &Hardware, counted: &Counted) -> f64 {
-    resources(hardware, counted).first().map_or(0.0, |resource| resource.percent() / 100.0)
 }
 
 /// The mean of rates over the sets, and where the next one would lie.

@@ -1,6 +1,7 @@
 //! How far the limits of hardware were used by what was simulated on it.
 
 use plimsoll_hardware::{LimitKind, Role};
+use plimsoll_measurement::units::format_seconds;
 
 use super::counted::{Counted, IoCount, SLOTS};
 use super::hardware::{Hardware, RoleLimit};
@@ -43,8 +44,34 @@ pub(super) fn resources(hardware: &Hardware, counted: &Counted) -> Vec<Resource>
     all
 }
 
+/// A limit that is used to more than this has work that was not done in the time.
+pub(super) const OVERFULL: f64 = 1.1;
+
+/// How far the most used resource is used, as a part of its limit.
+pub(super) fn largest_use(hardware: &Hardware, counted: &Counted) -> f64 {
+    resources(hardware, counted).first().map_or(0.0, |resource| resource.percent() / 100.0)
+}
+
+/// What is not known of a burst: what comes after it, or that it ends within the time.
+pub(super) fn burst_on(target: &Hardware, counted: &[Counted]) -> Option<String> {
+    let carried_s = counted.iter().filter_map(|one| burst_s(target, one)).fold(f64::INFINITY, f64::min);
+    let simulated_s = counted.first()?.seconds;
+    if carried_s < simulated_s {
+        let [carried, simulated] = [carried_s, simulated_s].map(format_seconds);
+        return Some(format!(
+            "what it gets in another time than the run's: the target's burst carries the load for {carried} with a full credit, and the rate is the mean of \
+             {simulated}"
+        ));
+    }
+    counted.iter().any(|one| largest_use(target, one) > OVERFULL).then(|| {
+        let carried =
+            if carried_s.is_finite() { format!(", {} with a full credit", format_seconds(carried_s)) } else { String::new() };
+        format!("what it gets once the target's burst is used up: the prediction is for as long as that carries the load{carried}")
+    })
+}
+
 /// Seconds for which a full credit carries the load of the simulation's beginning; absent where no burst is used.
-pub(super) fn burst_s(hardware: &Hardware, counted: &Counted) -> Option<f64> {
+fn burst_s(hardware: &Hardware, counted: &Counted) -> Option<f64> {
     let slots = &counted.answered[..BEGINNING];
     // What was used in the beginning is to the whole as the requests are.
     let share = slots.iter().sum::<u64>() as f64 / counted.requests().max(1) as f64 * SLOTS as f64 / BEGINNING as f64;

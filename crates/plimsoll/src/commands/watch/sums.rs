@@ -10,8 +10,8 @@ use plimsoll_profile::{About, Reason, Record, Status};
 /// From this part of the time on, what statements count of themselves says what costs most.
 const EXPLAINED_PERCENT: f64 = 80.0;
 
-/// So many sessions have to be seen for a share of them to be worth a name: it is right to a fifth of itself then. One is seen a second.
-const ENOUGH_SAMPLES: u64 = 30;
+/// So many sessions have to be seen for a share of them to be worth a name: a half of them is right to a third of itself then. One is seen a second.
+const ENOUGH_SAMPLES: u64 = 10;
 const SAMPLE_US: u64 = 1_000_000;
 
 /// What is summed apart: a statement, and whether its caller's time has the same work once more.

@@ -177,7 +177,12 @@ fn tables(tokens: &[Token]) -> Vec<(&str, &str)> {
     let mut tables = Vec::new();
     let word = |at: usize| tokens.get(at).and_then(Token::word);
     for (at, token) in tokens.iter().enumerate() {
-        let mut next = at + 1;
+        // Words between it and the name.
+        let mut next = at
+            + 1
+            + usize::from(
+                tokens.get(at + 1).is_some_and(|next| ["only", "lateral"].iter().any(|word| next.is_word(word))),
+            );
         let is_before = ["from", "join", "update"].iter().any(|one| token.is_word(one));
         while let Some(table) = word(next).filter(|_| is_before) {
             next += if tokens.get(next + 1).is_some_and(|token| token.is_word("as")) { 2 } else { 1 };
@@ -267,6 +272,8 @@ mod tests {
         assert_eq!(columns("SELECT 1 FROM t WHERE id IN ($1, $2) AND NOT b = $3::int"), ["t.id", "t.id", "t.b"]);
         assert_eq!(columns("SELECT o.a FROM orders AS o JOIN lines l ON l.o = o.id WHERE l.n >= $1"), ["lines.n"]);
         assert_eq!(columns("DELETE FROM t WHERE id NOT IN ($1)"), ["t.id"]);
+        assert_eq!(columns("DELETE FROM ONLY s.t WHERE id = $1"), ["s.t.id"]);
+        assert_eq!(columns("UPDATE ONLY t x SET n = $1 WHERE x.id = $2"), ["t.n", "t.id"]);
         // One of two tables, a sum, and a row that is new.
         assert_eq!(columns("SELECT 1 FROM a, b x WHERE id = $1 AND x.id = $2 AND a.n = $3 + 1"), ["", "b.id", ""]);
         assert_eq!(columns("UPDATE t SET n = n + $1, m = $2 WHERE id = $3"), ["", "t.m", "t.id"]);
