@@ -172,6 +172,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
             (one, other) => format!("What held A back: {one}. What held {b} back: {other}."),
         },
     );
+    part.say(Tone::Plain, lifts(one, b));
     part.say(Tone::Plain, changed(one, b));
     for (name, own, other) in [("A", one.baseline, one.candidate), (b, one.candidate, one.baseline)] {
         part.say(Tone::Plain, warned_alone(name, own, other));
@@ -285,6 +286,17 @@ const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
 
 /// What the first sentence of a verdict without a limit says of sessions that something else held up.
 const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
+
+/// What more of each run's first limit would bring.
+fn lifts(one: &Compared<'_>, b: &str) -> Option<String> {
+    let of = |run: &RunRecord, letter: &str| {
+        let limit = run.verdict.limit.as_deref()?;
+        let gain = run.verdict.gains.iter().find(|gain| gain.limit == limit).filter(|gain| gain.gain_percent > 0.0)?;
+        Some(format!("{} by {} % in {letter}", plain(&gain.change), format::number(gain.gain_percent)?))
+    };
+    let all: Vec<String> = [of(one.baseline, "A"), of(one.candidate, b)].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| format!("What would raise the rate, by a model: {}.", all.join("; ")))
+}
 
 /// What a verdict without a limit says of times: that of one core, and of what sessions waited for.
 const ONE_CORE: &str = "uses one core at a time";
