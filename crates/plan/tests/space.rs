@@ -54,6 +54,43 @@ fn what_is_given_back_first_has_room_for_all_that_grows() {
     }
 }
 
+/// What has room in all that is free, and none beside what comes first, is sought in what that leaves: with less space it was found before.
+#[test]
+fn what_comes_first_leaves_room_for_others_that_give_some_back() {
+    let files = [
+        data("arch", 3000.0, 2850.0, 300.0),
+        data("arch2", 2620.0, 2500.0, 300.0),
+        data("hot", 1500.0, 400.0, 7000.0),
+        data("o", 400.0, 380.0, 2290.0),
+        data("rest", 236.0, 200.0, 10.0),
+    ];
+    for space_gb in [Some(8160.0), None] {
+        let found = advice(&files, &on(8, space_gb));
+        assert_eq!(fits(&found), [true, true], "{space_gb:?}: {found:?}");
+        let shrunk = found.iter().any(|one| matches!(&one.finding, Finding::Add { shrunk, .. } if !shrunk.is_empty()));
+        assert!(shrunk, "{space_gb:?}: {found:?}");
+    }
+    // An alternative counts the space that is raised for what is advised already.
+    let alternatives: Vec<DatabaseFile> = ["a", "b"]
+        .into_iter()
+        .flat_map(|database| {
+            let file = |name: &str, iops| DatabaseFile { name: name.to_owned(), ..data(database, 100.0, 40.0, iops) };
+            [file("1", 490.0), file("2", 10.0), file("3", 10.0)]
+        })
+        .chain([log("e", 20.0, 10.0, 490.0)])
+        .collect();
+    let found = advice(&alternatives, &on(4, Some(640.0)));
+    let lack = |one: &Advice| match &one.finding {
+        Finding::Add { larger: Some(larger), .. } => larger.lack.clone(),
+        _ => None,
+    };
+    let lacks: Vec<Lack> = found.iter().filter_map(lack).collect();
+    assert!(
+        !lacks.is_empty() && lacks.iter().all(|lack| matches!(lack, Lack::Raised { is_more: true, .. })),
+        "{found:?}"
+    );
+}
+
 /// Nothing is printed before what it takes its room from.
 #[test]
 fn statements_give_back_before_anything_grows() {

@@ -6,7 +6,7 @@
 mod common;
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
@@ -106,7 +106,11 @@ impl Server {
         let mut command = scene.command(&[&words[..], &["--set", "duration=10m", "--target", target]].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until(|| {
-            assert!(child.try_wait().unwrap().is_none(), "the run ended");
+            if child.try_wait().unwrap().is_some() {
+                let mut said = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                panic!("the run ended: {said}");
+            }
             let working = self.says(
                 "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'plimsoll work%' AND query LIKE 'UPDATE%'",
                 "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'UPDATE%'",

@@ -31,6 +31,9 @@ const SECONDS: (f64, f64) = (1.0, 60.0);
 /// Requests that a simulation should have at the most: more show nothing new.
 const MOST_REQUESTS: f64 = 60_000.0;
 
+/// So many times as many where a burst may end in the run's time.
+const MOST_IN_BURST: f64 = 5.0;
+
 /// So many requests are simulated at least, in an hour at most.
 const LEAST_REQUESTS: u64 = 50;
 const LONGEST_S: f64 = 3600.0;
@@ -296,12 +299,10 @@ impl Calibrated {
                 let problem = "requests would take next to no time there: nothing of that hardware holds them up";
                 return Err(CalibrationError::not_enough(problem, hint));
             }
-            if counted.requests() >= LEAST_REQUESTS && on.bursts() {
-                return Ok(span);
-            }
             if counted.requests() >= LEAST_REQUESTS {
-                // Much faster hardware answers as many in less time.
-                let part = (MOST_REQUESTS / counted.requests() as f64).min(1.0);
+                // Much faster hardware answers as many in less time. Where a burst ends some of the time is after it.
+                let most = if on.bursts() { MOST_IN_BURST * MOST_REQUESTS } else { MOST_REQUESTS };
+                let part = (most / counted.requests() as f64).min(1.0);
                 return Ok(Span { warm_up_s: part * span.warm_up_s, seconds: part * span.seconds });
             }
             if span.seconds >= LONGEST_S {
@@ -454,6 +455,7 @@ fn shared_cpus(record: &RunRecord) -> Option<Unknown> {
 fn span(evidence: &Evidence, hardware: &Hardware, measured: f64) -> Span {
     let seconds = evidence.seconds.clamp(SECONDS.0, SECONDS.1);
     if hardware.bursts() {
+        let seconds = seconds.min((MOST_IN_BURST * MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1));
         return Span { warm_up_s: 0.0, seconds };
     }
     let seconds = seconds.min((MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1));
