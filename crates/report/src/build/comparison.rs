@@ -172,7 +172,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
             (one, other) => format!("What held A back: {one}. What held {b} back: {other}."),
         },
     );
-    part.say(Tone::Plain, lifts(one, b));
+    part.say(Tone::Plain, gains(one, b));
     part.say(Tone::Plain, changed(one, b));
     for (name, own, other) in [("A", one.baseline, one.candidate), (b, one.candidate, one.baseline)] {
         part.say(Tone::Plain, warned_alone(name, own, other));
@@ -288,7 +288,7 @@ const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
 const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
 
 /// What more of each run's first limit would bring.
-fn lifts(one: &Compared<'_>, b: &str) -> Option<String> {
+fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
     let of = |run: &RunRecord, letter: &str| {
         let limit = run.verdict.limit.as_deref()?;
         let gain = run.verdict.gains.iter().find(|gain| gain.limit == limit).filter(|gain| gain.gain_percent > 0.0)?;
