@@ -1,4 +1,4 @@
-//! What should not be true of a workload, moments with a name, and a workload that is run again, on a PostgreSQL.
+//! What should not be true of a workload, moments with a name, a workload that is run again, and a run that is watched, on a PostgreSQL.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -131,4 +131,28 @@ fn a_workload_that_was_watched_runs_once_its_values_are_filled_in() {
     scene
         .say(&["watch", "export", "--workload", path, "--from", "2020-01-01", "--to", "2020-01-02"])
         .failed(2, &["no statement ended"]);
+}
+
+#[test]
+fn a_run_says_which_statements_made_up_its_load() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let run =
+        ["run", "insert-latency", "--short", "--set", "loop=client", "--set", "commits=300", "--watch", "--target"];
+    let said = scene.say(&[&run[..], &[&url, "--repetitions", "2"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let rows: Vec<&str> = said.out.lines().filter(|line| line.trim_start().starts_with("INSERT INTO")).collect();
+    // Both repetitions have made a table of that name, and are one row.
+    assert!(rows.len() == 1 && rows[0].contains(" 600 ") && rows[0].contains("exact"), "{said:?}");
+    assert!(said.out.contains("these statements are left out"), "{said:?}");
+    let json = scene.say(&[&run[..], &[&url, "--repetitions", "1", "--json"]].concat());
+    assert!(json.json().len() == 1 && json.json()[0]["test"] == "insert-latency", "{json:?}");
+    assert!(json.err.contains(&format!("'plimsoll watch show --target {url} --json'")), "{json:?}");
+    let shown: Value = serde_json::from_str(&scene.say(&["watch", "show", "--json", "--by", "text"]).out).unwrap();
+    let of_inserts = |row: &&Value| row["text"].as_str().is_some_and(|text| text.starts_with("INSERT INTO"));
+    let inserts: Vec<&Value> = shown["rows"].as_array().unwrap().iter().filter(of_inserts).collect();
+    assert_eq!(inserts.iter().map(|row| row["executions"].as_u64().unwrap()).sum::<u64>(), 900, "{shown}");
+    let without = scene.say(&[&run[..], &[&scene.sqlite(), "--repetitions", "1"]].concat());
+    assert_eq!(without.code, 0, "{without:?}");
+    assert!(without.err.contains("no statistics of statements") && without.err.contains("goes on without it"));
 }

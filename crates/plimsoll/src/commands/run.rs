@@ -21,6 +21,7 @@ use plimsoll_store::RunStore;
 use self::chosen::Chosen;
 use super::multiples::Loaded;
 use super::thresholds::{Outcome, Threshold};
+use super::watch::Beside;
 use crate::args::Run;
 use crate::engines::{self, Opened};
 use crate::failure::Failure;
@@ -89,8 +90,12 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
                     plan.repetitions
                 ));
             }
+            let watched = options.looks.watch.then(|| beside(target, &opened, &store, printer)).flatten();
             let record = measure(&plan, target, &opened, &store, &interrupt, printer)?;
             present(&record, options.json, printer)?;
+            if let Some(watched) = watched {
+                watched.end(options.json, printer);
+            }
             let failure = record.error.as_ref().or(record.left_behind.as_ref());
             codes
                 .push(failure.map_or_else(|| held_against(&thresholds, &record, printer), |failure| failure.exit_code));
@@ -104,6 +109,18 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
         }
     }
     Ok(exit_code(&codes))
+}
+
+/// The profiler beside a run. A run of which it can't say anything goes on without it.
+fn beside(target: &Target, opened: &Opened, store: &Arc<RunStore>, printer: &Printer) -> Option<Beside> {
+    let database = opened.database.as_ref().ok()?;
+    let begun = Beside::begin(target.display(), database.as_ref(), &opened.clock, store, printer);
+    begun
+        .map_err(|failure| {
+            let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            printer.warning(&format!("--watch: {}{hint}; the run goes on without it", failure.message));
+        })
+        .ok()
 }
 
 /// A label, which has to fit into tables and sentences.

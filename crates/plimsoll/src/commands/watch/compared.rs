@@ -1,7 +1,5 @@
 //! `plimsoll watch compare`: what changed from one range of time to another, and why.
 
-use std::collections::BTreeMap;
-
 use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::exit;
 use plimsoll_profile::Status;
@@ -38,7 +36,11 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
     let of = |range: &std::ops::Range<i64>| -> Result<Sums, Failure> {
         let sums = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
         if sums.covered_us > 0 {
-            return Ok(sums);
+            return Ok(match options.by {
+                // Tables that are made anew make other statements of the same text.
+                CompareBy::Text => sums.as_one(&names::same_text(&kept.texts)),
+                CompareBy::Query => sums,
+            });
         }
         let message = format!("nothing is known of {} to {}", shown(range.start), shown(range.end));
         Err(Failure::usage(message).hint("'plimsoll watch list' says from when to when servers were watched"))
@@ -47,8 +49,7 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
     // Both are ranked by what says enough of both.
     let best = [old.best_metric(), new.best_metric()];
     let metric = wanted.unwrap_or(if best[0] == best[1] { best[0] } else { BY_COMPLETION });
-    let same = same(&kept, options.by);
-    let sides = [(&old, &before), (&new, &after)].map(|(sums, range)| bucket(sums, range, &same, filters.is_empty()));
+    let sides = [(&old, &before), (&new, &after)].map(|(sums, range)| bucket(sums, range, filters.is_empty()));
     let spans = [&before, &after].map(|range| format!("{} to {}", shown(range.start), shown(range.end)));
     let comparison = hold(&sides[..1], &sides[1..], metric.measure);
     let compared = Compared { kept: &kept, comparison: &comparison, metric, top: options.top.into(), spans };
@@ -60,19 +61,8 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
     Ok(exit::DONE)
 }
 
-/// Which statements count as one: those of the same text, of which a table that is made anew makes others.
-fn same(kept: &Kept, by: CompareBy) -> BTreeMap<Item, Item> {
-    let mut first: BTreeMap<&str, Item> = BTreeMap::new();
-    let texts = kept.texts.values().filter(|_| by == CompareBy::Text);
-    texts.filter_map(|text| Some((text.item, *first.entry(text.text.as_deref()?).or_insert(text.item)))).collect()
-}
-
 /// A range as one bucket.
-fn bucket(sums: &Sums, range: &std::ops::Range<i64>, same: &BTreeMap<Item, Item>, is_whole: bool) -> Bucket {
-    let mut by_item: BTreeMap<(Item, bool), super::sums::Sum> = BTreeMap::new();
-    for ((item, is_nested), one) in &sums.by_query {
-        super::sums::Sum::add(&mut by_item, (same.get(item).copied().unwrap_or(*item), *is_nested), *one);
-    }
+fn bucket(sums: &Sums, range: &std::ops::Range<i64>, is_whole: bool) -> Bucket {
     let sum = |sum: &super::sums::Sum| Sum { values: sum.values, status: sum.status, longest_us: None };
     Bucket {
         start_us: range.start,
@@ -81,7 +71,8 @@ fn bucket(sums: &Sums, range: &std::ops::Range<i64>, same: &BTreeMap<Item, Item>
         status: sums.status,
         explained_us: sums.explained.map(|(explained, _)| explained),
         total_us: sums.explained.map(|(_, total)| total),
-        sums: by_item
+        sums: sums
+            .by_query
             .iter()
             .map(|((item, is_nested), one)| (Key { is_nested: *is_nested, item: *item, plan: None }, sum(one)))
             .collect(),
@@ -308,7 +299,7 @@ mod tests {
     fn a_range_keeps_what_is_not_listed() {
         let sum = super::super::sums::Sum { values: Values::of([(Measure::Rows, 3)]), status: Status::EXACT };
         let sums = Sums { rest: Some((2, sum)), covered_us: 5, ..Sums::default() };
-        assert_eq!(bucket(&sums, &(0..10), &BTreeMap::new(), true).other.map(|other| other.sums), Some(2));
-        assert_eq!(bucket(&sums, &(0..10), &BTreeMap::new(), false).other, None);
+        assert_eq!(bucket(&sums, &(0..10), true).other.map(|other| other.sums), Some(2));
+        assert_eq!(bucket(&sums, &(0..10), false).other, None);
     }
 }

@@ -3,8 +3,10 @@
 
 mod activity;
 mod alerts;
+mod beside;
 mod chart;
 mod collect;
+mod collector;
 mod compared;
 mod exported;
 mod filters;
@@ -21,6 +23,7 @@ mod stored;
 mod sums;
 mod workload;
 
+pub use self::beside::Beside;
 use crate::args::{Watch, WatchAction};
 use crate::failure::Failure;
 use crate::printer::Printer;

@@ -53,6 +53,13 @@ pub fn name(item: Item, texts: &Texts, most: usize) -> String {
     known.map_or_else(|| format!("statement {}", id(item)), |text| short(text, most))
 }
 
+/// Statements of the same text, each with the first one of it: tables that are made anew have other statements for the server.
+pub fn same_text(texts: &Texts) -> BTreeMap<Item, Item> {
+    let mut first: BTreeMap<&str, Item> = BTreeMap::new();
+    let known = texts.values().filter_map(|text| Some((text.item, text.text.as_deref()?)));
+    known.map(|(item, text)| (item, *first.entry(text).or_insert(item))).collect()
+}
+
 /// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.
 pub fn id(item: Item) -> String {
     format!("{:024x}", item.0)

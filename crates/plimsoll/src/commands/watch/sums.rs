@@ -147,6 +147,21 @@ impl Sums {
         self.waits.retain(|(item, _), _| item.is_none_or(&is_meant));
     }
 
+    /// The same with statements that count as one as one: each as the one that is named for it.
+    #[must_use]
+    pub fn as_one(&self, named: &BTreeMap<Item, Item>) -> Self {
+        let of = |item: &Item| *named.get(item).unwrap_or(item);
+        let mut all = Self { by_query: BTreeMap::new(), waits: BTreeMap::new(), ..self.clone() };
+        self.by_query
+            .iter()
+            .for_each(|((item, is_nested), sum)| Sum::add(&mut all.by_query, (of(item), *is_nested), *sum));
+        for ((item, wait), us) in &self.waits {
+            let sum = all.waits.entry((item.as_ref().map(of), wait.clone())).or_default();
+            *sum = sum.saturating_add(*us);
+        }
+        all
+    }
+
     /// The sum of all statements of clients, listed or not.
     pub fn all(&self) -> Sum {
         let listed = self.by_query.iter().filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
