@@ -51,6 +51,16 @@ pub trait QuerySampler: Send {
     /// If the server is lost, or does not let us read any more.
     fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>>;
 
+    /// How many statements the server has room for, as the last reading found it; `None` where it does not say.
+    fn room(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether it sees the statements of all programs, and not only of this one.
+    fn sees_all(&self) -> bool {
+        true
+    }
+
     /// What all sessions do now. `None` where the engine does not say it.
     ///
     /// # Errors

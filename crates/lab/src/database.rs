@@ -7,8 +7,8 @@ use plimsoll_catalog::DiskChoice;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels, Moves,
-    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceKind,
-    WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace,
+    WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::Ceiling;
@@ -267,6 +267,10 @@ impl Sessions for LabDatabase {
 impl Telemetry for LabDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(self.process_sampler())
+    }
+
+    fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
+        self.inner.query_sampler()
     }
 
     /// Those of the level in effect.

@@ -113,8 +113,8 @@ fn a_workload_that_was_watched_runs_once_its_values_are_filled_in() {
     );
     let text = std::fs::read_to_string(&file).unwrap();
     for wanted in [
-        "weight = 20\n",
-        "weight = 5\n",
+        "name = \"select-held\"\nweight = 20\n",
+        "name = \"insert-held\"\nweight = 5\n",
         "p1 = { column = \"held.k\" }",
         "writes = true",
         "WHERE k = :p1",
@@ -152,7 +152,74 @@ fn a_run_says_which_statements_made_up_its_load() {
     let of_inserts = |row: &&Value| row["text"].as_str().is_some_and(|text| text.starts_with("INSERT INTO"));
     let inserts: Vec<&Value> = shown["rows"].as_array().unwrap().iter().filter(of_inserts).collect();
     assert_eq!(inserts.iter().map(|row| row["executions"].as_u64().unwrap()).sum::<u64>(), 900, "{shown}");
-    let without = scene.say(&[&run[..], &[&scene.sqlite(), "--repetitions", "1"]].concat());
-    assert_eq!(without.code, 0, "{without:?}");
-    assert!(without.err.contains("no statistics of statements") && without.err.contains("goes on without it"));
+}
+
+#[test]
+fn a_run_in_our_own_process_is_counted_by_ourselves() {
+    let scene = Scene::new();
+    let run =
+        ["run", "insert-latency", "--short", "--set", "loop=client", "--set", "commits=300", "--watch", "--target"];
+    for target in [&scene.sqlite(), "lab:azure-sql-db/S2"] {
+        let said = scene.say(&[&run[..], &[target, "--repetitions", "2"]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        let rows: Vec<&str> = said.out.lines().filter(|line| line.trim_start().starts_with("INSERT INTO")).collect();
+        assert!(rows.len() == 1 && rows[0].contains(" 600 ") && rows[0].contains("exact"), "{said:?}");
+        assert!(said.out.contains("explains 100.0 % of the database time"), "{said:?}");
+    }
+    // Its slots would be those of a clock that begins anew with each run, or of no server.
+    scene.say(&["watch", "show"]).failed(2, &["nothing was watched yet"]);
+    scene.say(&["watch", &scene.sqlite()]).failed(2, &["no statistics of statements", "run --watch"]);
+}
+
+#[test]
+fn a_server_says_how_far_its_counts_can_be_relied_on() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    load(&server, 50);
+    let check = |words: &[&str]| scene.say(&[&["watch", "check", &url], words].concat());
+    let said = check(&[]);
+    assert!(
+        said.code == 0 && said.out.contains("All statements that ran since ") && said.out.contains(" of 5,000 places"),
+        "{said:?}"
+    );
+    assert!(
+        said.out.lines().any(|line| line.trim_start().starts_with("INSERT INTO held") && line.contains(" 50 ")),
+        "{said:?}"
+    );
+    let json = check(&["--json", "--top", "1"]).json().remove(0);
+    assert_eq!(
+        (&json["state"], &json["evictions"], json["top"].as_array().unwrap().len()),
+        (&"normal".into(), &0.into(), 1)
+    );
+    // Many texts that differ, of which the extension forgets the rarest.
+    let texts: String = (0..6_000).map(|n| format!("SELECT 1 AS name{n}; ")).collect();
+    server.psql(&texts).unwrap();
+    let json = check(&["--json"]).json().remove(0);
+    assert_eq!(json["state"], "dropping", "{json}");
+    let said = check(&[]);
+    assert!(said.out.contains("Statements were dropped ") && said.out.contains("Most of them ran once."), "{said:?}");
+    scene.say(&["watch", "check", &scene.sqlite()]).failed(2, &["no statistics of statements"]);
+}
+
+#[test]
+fn what_is_not_meant_is_added_up_from_the_beginning() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let only = ["--only", "text=insert into HELD", "--only", "database=postgres", "--json", "--every", "1s"];
+    let (child, lines, first) = begun(&scene, &[&["watch", &url], &only[..]].concat());
+    load(&server, 30);
+    server.psql("SELECT count(*) FROM held").unwrap();
+    let (code, out, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "{err}");
+    let slots: Vec<Value> =
+        [first.as_str(), &out].concat().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let queries: Vec<&Value> = slots.iter().flat_map(|slot| slot["queries"].as_array().unwrap()).collect();
+    assert!(queries.iter().all(|query| query["text"].as_str().unwrap().starts_with("INSERT INTO held")), "{out}");
+    assert_eq!(queries.iter().map(|query| query["executions"].as_u64().unwrap()).sum::<u64>(), 30, "{out}");
+    let others = |slot: &Value| slot["other"]["executions"].as_u64().unwrap_or(0);
+    assert!(slots.iter().map(others).sum::<u64>() >= 1, "{out}");
+    let kept = scene.say(&["watch", "export", "--json"]).json();
+    let texts: Vec<&str> = kept.iter().filter_map(|row| row["text"].as_str()).collect();
+    assert!(!texts.is_empty() && texts.iter().all(|text| text.starts_with("INSERT INTO held")), "{texts:?}");
+    scene.say(&["watch", &url, "--only", "colour=red"]).failed(2, &["--only colour=red: nothing is filtered by"]);
 }

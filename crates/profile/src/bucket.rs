@@ -161,8 +161,13 @@ impl Bucket {
             ranked.sort_by_key(|(value, key)| (std::cmp::Reverse(*value), *key));
             listed.extend(ranked.into_iter().take(top).map(|(_, key)| key));
         }
+        self.list_only(|key, _| listed.contains(key));
+    }
+
+    /// Lists only those of which this is true, and adds the others up.
+    pub fn list_only(&mut self, is_listed: impl Fn(&Key, &Sum) -> bool) {
         for (key, sum) in std::mem::take(&mut self.sums) {
-            if listed.contains(&key) {
+            if is_listed(&key, &sum) {
                 self.sums.insert(key, sum);
             } else {
                 let other = if key.is_nested { &mut self.other_nested } else { &mut self.other };

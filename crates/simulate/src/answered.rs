@@ -27,6 +27,8 @@ pub(crate) enum Answered {
         ends: Option<(f64, f64)>,
         /// Whether all sessions are taken.
         sessions: Option<u32>,
+        /// Whether it is seen that fewer are answered, and not only that next to nothing is left.
+        is_seen: bool,
     },
 }
 
@@ -51,6 +53,7 @@ impl Answered {
             rate: found.value,
             ends: found.low.zip(found.high),
             sessions: takes_all.then_some(sessions),
+            is_seen: is_fewer || takes_all,
         }
     }
 
@@ -80,8 +83,14 @@ impl Answered {
 
     /// That fewer are answered than come, and what follows.
     fn fewer(&self) -> Option<String> {
-        let Self::Fewer { asked, rate, ends, sessions } = self else { return None };
+        let Self::Fewer { asked, rate, ends, sessions, is_seen } = self else { return None };
         let shown = format_significant;
+        if !is_seen {
+            return Some(format!(
+                "Requests come at {} a second, which is next to all that the server can do: its queue goes up and down for longer than was simulated",
+                shown(*asked)
+            ));
+        }
         let ends = ends.map_or_else(String::new, |(low, high)| format!(" ({} to {})", shown(low), shown(high)));
         let taken = sessions.map_or_else(String::new, |count| format!(", and all {count} sessions are taken"));
         Some(format!(

@@ -42,7 +42,7 @@ impl Replicated {
     /// Why the result is not enough evidence: more than half of the replications never became steady, or one was too short.
     pub fn unsteady(&self) -> Option<String> {
         if self.replications.iter().any(|one| one.requests_per_s <= 0.0) {
-            return Some("no request ended in the simulated time: raise run.duration".to_owned());
+            return Some("no request ended in the simulated time".to_owned());
         }
         let reasons: Vec<&str> = self.replications.iter().filter_map(|one| Some(one.unsteady?.reason())).collect();
         let all = self.replications.len();

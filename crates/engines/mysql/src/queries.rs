@@ -319,6 +319,10 @@ impl QuerySampler for DigestSampler {
         self.own.iter().copied().collect()
     }
 
+    fn room(&self) -> Option<u64> {
+        Some(self.facts.room).filter(|room| *room > 0)
+    }
+
     fn warnings(&self) -> Vec<String> {
         let Facts { room, sees_current, .. } = self.facts;
         let mut warnings = Vec::from_iter(self.counting.warning());

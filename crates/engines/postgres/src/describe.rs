@@ -16,11 +16,12 @@ use super::statements::sql;
 pub(super) const NAME: &str = "postgresql";
 
 const SETTINGS: &str = "{autovacuum,block_size,checkpoint_timeout,commit_delay,data_checksums,effective_cache_size,effective_io_concurrency,\
-                        fsync,full_page_writes,huge_pages,jit,maintenance_work_mem,max_parallel_workers_per_gather,max_wal_size,\
-                        shared_buffers,synchronous_commit,transaction_timeout,wal_compression,wal_level,work_mem}";
+                        fsync,full_page_writes,huge_pages,jit,lock_timeout,maintenance_work_mem,max_parallel_workers_per_gather,max_wal_size,\
+                        shared_buffers,statement_timeout,synchronous_commit,transaction_timeout,wal_compression,wal_level,work_mem}";
 
-/// Ends transactions (version 17 and later).
-const TIMEOUT: &str = "transaction_timeout";
+/// They end transactions (version 17 and later) and statements, and what they would end.
+const TIMEOUTS: [(&str, &str); 2] =
+    [("transaction_timeout", "a test's transactions"), ("statement_timeout", "a test's statements")];
 
 /// What a crash can cost if one of these is off.
 const DURABLE: &[(&str, &str)] = &[
@@ -67,11 +68,13 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let mut warnings = connector.warnings.clone();
     let off = |name: &str| settings.get(name).is_some_and(|value| value == "off");
     warnings.extend(DURABLE.iter().filter(|(name, _)| off(name)).map(|(_, text)| (*text).to_owned()));
-    warnings.extend(settings.get(TIMEOUT).filter(|limit| !limit.starts_with("0 ")).map(|limit| {
-        format!(
-            "transaction_timeout of {limit} is set aside in sessions of Plimsoll: a test's transactions may last longer"
-        )
-    }));
+    for (name, what) in TIMEOUTS {
+        let limit = settings.get(name).filter(|limit| !limit.starts_with("0 "));
+        warnings
+            .extend(limit.map(|limit| {
+                format!("{name} of {limit} is set aside in sessions of Plimsoll: {what} may last longer")
+            }));
+    }
     let page_bytes = settings.get("block_size").and_then(|size| size.parse().ok()).unwrap_or(8_192);
     let weak_isolation = WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned());
     let description = Description {

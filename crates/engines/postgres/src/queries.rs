@@ -313,6 +313,10 @@ impl QuerySampler for StatementSampler {
         self.own.iter().copied().collect()
     }
 
+    fn room(&self) -> Option<u64> {
+        self.extension.most.and_then(|most| u64::try_from(most).ok())
+    }
+
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.hidden {

@@ -40,6 +40,9 @@ pub(super) fn connect(
 /// The statements that make a fresh connection a working one.
 fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
     let mut statements = vec![workspace::staying(), sql("settings of a working session").to_owned()];
+    if access.existing {
+        statements.push(sql("compile as for others").to_owned());
+    }
     if access.read_only() {
         statements.push(sql("no writes").to_owned());
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use plimsoll_engine::process;
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Folders, Lease, Moves, Part,
-    RequestAccess, Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
-    WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
+    WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 
+use super::counted::StatementSampler;
 use super::errors::{from_io, from_sqlite};
 use super::existing;
 use super::files::SqliteDatabase;
@@ -120,6 +121,7 @@ impl Sessions for SqliteDatabase {
         }
         existing::keep_others_out(&connection, access).map_err(|error| from_sqlite(error, self.location.folder()))?;
         let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));
+        session.counted = Arc::clone(&self.counted);
         if let Some(modelled) = &self.modelled {
             session.follow(modelled.as_ref())?;
         }
@@ -129,6 +131,13 @@ impl Sessions for SqliteDatabase {
 
 /// A session works in its own thread and counts for itself.
 impl Telemetry for SqliteDatabase {
+    /// Of the sessions of this process alone.
+    fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
+        let name = self.location.named();
+        let file = name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Ok(Some(Box::new(StatementSampler::begin(&self.counted, &self.clock, file))))
+    }
+
     fn folders(&self) -> Folders {
         let folder = || self.modelled.is_none().then(|| self.location.folder().to_owned());
         Folders { data: folder(), log: folder() }

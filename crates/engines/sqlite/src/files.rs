@@ -9,6 +9,7 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::{Description, Error, ErrorKind, Intents, Mark, Result, Workspace};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::counted::Counted;
 use super::describe::describe;
 use super::errors::{from_io, from_sqlite};
 use super::lease::{self, UNMARKED, WITHOUT_LOCK, foreign};
@@ -27,6 +28,7 @@ pub struct SqliteDatabase {
     pub(super) modelled: Option<Arc<dyn Modelled>>,
     /// What we are about to make is noted here.
     pub(super) intents: Intents,
+    pub(super) counted: Arc<Counted>,
 }
 
 impl SqliteDatabase {
@@ -51,7 +53,7 @@ impl SqliteDatabase {
         let location = Location::find(path)?;
         let description = describe(&location, &options)?;
         let intents = Intents::default().at(&description.fingerprint);
-        Ok(Self { location, options, clock, description, modelled, intents })
+        Ok(Self { location, options, clock, description, modelled, intents, counted: Arc::default() })
     }
 
     /// The same, with what it makes noted there.

@@ -19,6 +19,7 @@
 //!
 //! SQLite's numbers know no NaN (it becomes NULL) and no negative zero (it becomes zero); binding a NaN is an error here.
 
+mod counted;
 mod database;
 mod describe;
 mod dialect;

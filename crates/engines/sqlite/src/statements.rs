@@ -9,6 +9,7 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::{Cancel, Error, ErrorKind, Result, Table, Value};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
+use super::counted::Counted;
 use super::errors::from_sqlite;
 use super::modelled::{Follower, Modelled};
 use super::native::{cache_writes, read_file};
@@ -31,13 +32,24 @@ pub(super) struct SqliteSession {
     pub(super) cancelled: Arc<AtomicBool>,
     /// Pages that were written while there was no log.
     pub(super) pages_past_the_log: u64,
+    /// What all sessions of the target did.
+    pub(super) counted: Arc<Counted>,
 }
 
 impl SqliteSession {
     pub(super) fn new(connection: Connection, path: PathBuf, options: &Options, clock: Arc<dyn Clock>) -> Self {
         connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
         let cancelled = Arc::default();
-        Self { follower: None, connection, options: options.clone(), clock, path, cancelled, pages_past_the_log: 0 }
+        Self {
+            follower: None,
+            connection,
+            options: options.clone(),
+            clock,
+            path,
+            cancelled,
+            pages_past_the_log: 0,
+            counted: Arc::default(),
+        }
     }
 
     pub(super) fn follow(&mut self, modelled: &dyn Modelled) -> Result<()> {
@@ -72,6 +84,7 @@ impl SqliteSession {
         parameters: &[Value<'_>],
         work: impl FnOnce(&Self, &mut CachedStatement<'_>) -> Result<T>,
     ) -> Result<T> {
+        let begun = self.counted.is_on().then(|| self.clock.now());
         let mut follower = self.follower.take();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut statement = self.prepare(sql, parameters)?;
@@ -91,6 +104,9 @@ impl SqliteSession {
             outcome
         }));
         self.follower = follower;
+        if let Some(begun) = begun {
+            self.counted.note(sql, self.clock.now().since(begun), matches!(outcome, Ok(Ok(_))));
+        }
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 

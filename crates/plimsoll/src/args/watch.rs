@@ -41,6 +41,10 @@ pub struct Watch {
     pub top: u16,
     #[command(flatten)]
     pub access: Access,
+    /// List and keep only statements with database=NAME, text=PART, query=ID, or METRIC>=N in a slot; the others are added up. May be
+    /// given several times: a statement has to be all of it.
+    #[arg(long, value_name = "K=V")]
+    pub only: Vec<String>,
     /// Do not look at the sessions once a second. Nothing is known then of waits, nor of statements that have not ended.
     #[arg(long)]
     pub no_samples: bool,
@@ -62,6 +66,8 @@ pub struct Watch {
 
 #[derive(Debug, Subcommand)]
 pub enum WatchAction {
+    /// Say what a server has counted so far, and whether a watch can rely on it.
+    Check(WatchCheck),
     /// List the servers that were watched.
     List {
         /// Print one JSON object per server.
@@ -76,6 +82,21 @@ pub enum WatchAction {
     Compare(WatchCompare),
     /// Export what was watched: a row for each statement and slot.
     Export(WatchExport),
+}
+
+#[derive(Debug, Args)]
+pub struct WatchCheck {
+    /// The database. Statements of all databases of its server are counted.
+    #[arg(value_name = "URL")]
+    pub target: String,
+    #[command(flatten)]
+    pub access: Access,
+    /// How many statements are listed, those with most time first.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub top: u16,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -102,6 +102,12 @@ fn judge_together(pairs: &mut [Pair<'_>]) -> usize {
         // Before the first is rejected, the smallest p-value has to stand against the whole family.
         let confidence = 1.0 - (1.0 - DEFAULT_CONFIDENCE) / family as f64;
         row.detectable = compare::detectable_ratio(&row.values[0], &row.values[1], confidence);
+        // Of many figures one differs by chance: what does not hold beside the others is no verdict.
+        if matches!(row.verdict, Verdict::Better | Verdict::Worse) && !row.is_certain() {
+            row.verdict = Verdict::Undecided;
+            row.repetitions_to_decide =
+                compare::repetitions_to_decide(&row.values[0], &row.values[1], Terms { confidence, ..row.terms });
+        }
     }
     family
 }
@@ -170,6 +176,7 @@ struct Row {
     figures: [Option<Figure>; 2],
     /// One value per repetition, of each side.
     values: [Vec<f64>; 2],
+    terms: Terms,
     /// How probable a ratio this far from 1 would be if nothing had changed; absent where nothing is judged.
     p_value: Option<f64>,
     /// The same, adjusted for all that is compared together.
@@ -196,6 +203,15 @@ impl<'a> Pair<'a> {
             let message = format!("{left} and {right} did not measure the same: they differ in {list}");
             return Err(Failure::usage(message)
                 .hint("run the same test with the same parameters on both sides, or compare them --anyway"));
+        }
+        // A run that failed has no figures, and why it did is the answer.
+        for (run, name) in [self.base, self.other].into_iter().zip([left, right]) {
+            if let Some(error) = run.error.as_ref().filter(|_| series_of(run).iter().all(|one| one.values.is_empty())) {
+                let called = run.label.as_deref().map(|label| format!(" ({label})")).unwrap_or_default();
+                let message =
+                    format!("run {name}{called} failed, so that there is nothing to compare: {}", error.message);
+                return Err(Failure::usage(message).code(exit::INCOMPLETE).hint("mend that and run it again"));
+            }
         }
         if self.rows.is_empty() {
             let message =
@@ -378,6 +394,7 @@ impl Row {
             detectable: None,
             figures,
             values: [a, b].map(|series| series.values.clone()),
+            terms,
         }
     }
 

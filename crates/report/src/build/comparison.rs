@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
-use plimsoll_measurement::{Figure, RequestKind, RunRecord, Subject};
+use plimsoll_measurement::{Figure, Gain, RequestKind, RunRecord, Subject};
 
 use super::bought::held_back;
 use super::kinds::{Kind, by_kind};
 use super::order::grouped;
-use super::{words, work};
+use super::{waited, words, work};
 use crate::model::format::{self, confidence, ends, listed, moment, name, plain, title};
 use crate::model::{Bar, BarChart, Cell, Part, Picture, Rank, Report, Table, Tone, Value, number, text};
 
@@ -180,6 +180,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     part.say(Tone::Plain, work::changed([one.baseline, one.candidate], b));
     part.say(Tone::Plain, slowest(one, b));
     part.say(Tone::Plain, failures(one, b));
+    part.say(Tone::Quiet, conditions(one, b));
     let whys = unjudged(one);
     if whys.len() <= MOST_WHYS {
         for why in whys {
@@ -287,16 +288,31 @@ const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
 /// What the first sentence of a verdict without a limit says of sessions that something else held up.
 const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
 
-/// What more of each run's first limit would bring.
+/// What would raise each run's rate most, by its model, and what comes near to that.
 fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
     let of = |run: &RunRecord, letter: &str| {
-        let limit = run.verdict.limit.as_deref()?;
-        let gain = run.verdict.gains.iter().find(|gain| gain.limit == limit).filter(|gain| gain.gain_percent > 0.0)?;
-        Some(format!("{} by {} % in {letter}", plain(&gain.change), format::number(gain.gain_percent)?))
+        run.verdict.limit.as_ref()?;
+        let mut all: Vec<&Gain> = run.verdict.gains.iter().filter(|gain| gain.gain_percent > 0.0).collect();
+        all.sort_by(|one, other| other.gain_percent.total_cmp(&one.gain_percent));
+        let least = all.first()?.gain_percent * NEARLY;
+        let all = all.into_iter().take_while(|gain| gain.gain_percent >= least).take(2);
+        let said = all.filter_map(|gain| {
+            let percent =
+                plimsoll_measurement::units::format_decimals(gain.gain_percent, usize::from(gain.gain_percent < 10.0));
+            Some(format!("{} by {percent} %", plain(&gain.change)))
+        });
+        let said: Vec<String> = said.collect();
+        Some(format!("{} in {letter}", said.join(" or ")))
     };
     let all: Vec<String> = [of(one.baseline, "A"), of(one.candidate, b)].into_iter().flatten().collect();
-    (!all.is_empty()).then(|| format!("What would raise the rate, by a model: {}.", all.join("; ")))
+    let of_locks = [one.baseline, one.candidate].iter().any(|run| run.verdict.limits().any(|limit| limit == "locks"));
+    let proviso =
+        if of_locks { " Without locks sessions come to what they would wait for next, which nobody sees." } else { "" };
+    (!all.is_empty()).then(|| format!("What would raise the rate, by a model: {}.{proviso}", all.join("; ")))
 }
+
+/// A gain that is so large a part of the largest is told as well.
+const NEARLY: f64 = 0.5;
 
 /// What a verdict without a limit says of times: that of one core, and of what sessions waited for.
 const ONE_CORE: &str = "uses one core at a time";
@@ -327,10 +343,13 @@ fn limit(run: &RunRecord) -> String {
             let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));
             // Names begin with a capital there, and stand in a sentence here.
             let mut rest = said.chars();
-            match rest.next().filter(|_| !said.starts_with("CPU")) {
+            let said: String = match rest.next().filter(|_| !said.starts_with("CPU")) {
                 Some(first) => first.to_lowercase().chain(rest).collect(),
                 None => said,
-            }
+            };
+            let beside = waited::beside(run)
+                .map(|(what, percent)| format!("; sessions waited for {what} in {percent:.0} % of their time"));
+            said + &beside.unwrap_or_default()
         }
     }
 }
@@ -339,10 +358,7 @@ fn changed(one: &Compared<'_>, b: &str) -> String {
     // How busy our client was follows from the rate.
     let differences: Vec<&Differs> = one.differences.iter().filter(|one| one.what != CLIENT_LOAD).collect();
     if differences.is_empty() {
-        // Of a volume there are none of these.
-        let unknown =
-            if one.baseline.subject == Subject::Volume { "" } else { "; indexes and plans are none that they know" };
-        return format!("No setting that the runs know differs between A and {b}{unknown}.");
+        return format!("No setting that the runs record differs between A and {b}.{}", unrecorded(one));
     }
     // Where a value comes from stands among the details.
     let short = |value: &str| match plain(value).split_once(" (") {
@@ -355,7 +371,39 @@ fn changed(one: &Compared<'_>, b: &str) -> String {
     let said: Vec<String> = said.collect();
     let rest = differences.len().saturating_sub(MOST_DIFFERENCES);
     let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    format!("Changed from A to {b}: {}{rest}.", said.join("; "))
+    format!("Changed from A to {b}: {}{rest}.{}", said.join("; "), unrecorded(one))
+}
+
+/// What may differ and is in no record. Of a volume there is none of it.
+fn unrecorded(one: &Compared<'_>) -> &'static str {
+    if one.baseline.subject == Subject::Volume { "" } else { " Indexes and plans are not recorded." }
+}
+
+/// Under which conditions both were measured, as far as they are the same.
+fn conditions(one: &Compared<'_>, b: &str) -> Option<String> {
+    let of = |run: &RunRecord| {
+        let complete = run.repetitions.iter().filter(|repetition| repetition.complete);
+        let count = complete.clone().count();
+        let seconds: f64 = complete.flat_map(|repetition| &repetition.phases).map(|phase| phase.seconds).sum();
+        let each = (count > 0 && seconds > 0.0).then(|| format!(" of {}", format::seconds(seconds / count as f64)));
+        let sessions = run.parameters.get("sessions").and_then(serde_json::Value::as_u64);
+        let sessions = sessions
+            .map(|sessions| format!("{}, ", format::count(usize::try_from(sessions).unwrap_or(usize::MAX), "session")))
+            .unwrap_or_default();
+        let data = run.ceilings.iter().find(|ceiling| ceiling.resource == "data" && ceiling.unit == "MB");
+        let data =
+            data.and_then(|data| Some(format!(", {} MB of data", format::number(data.value)?))).unwrap_or_default();
+        let version =
+            run.engine_version.as_deref().and_then(|version| plain(version).split(" (").next().map(str::to_owned));
+        let version = version.map(|version| format!(", {} {version}", plain(&run.engine))).unwrap_or_default();
+        let repetitions = format::count(count, "repetition");
+        format!("{sessions}{repetitions}{}{data}{version}", each.unwrap_or_default())
+    };
+    if one.baseline.subject == Subject::Volume {
+        return None;
+    }
+    let (of_a, of_b) = (of(one.baseline), of(one.candidate));
+    Some(if of_a == of_b { format!("Both: {of_a}.") } else { format!("A: {of_a}. {b}: {of_b}.") })
 }
 
 /// What one of two runs alone was warned of, such as commits that a crash loses: what a better figure may cost. The same warning with other
@@ -435,9 +483,16 @@ fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
         return None;
     }
     let kinds = shared_kinds(one);
-    // The median of few answers is steadier than what is rare among them.
-    let all = kinds.iter().filter_map(|pair| Some((pair, ratio_at(pair, 50.0)?)));
-    let (pair, ratio) = all.max_by(|one, other| one.1.ln().abs().total_cmp(&other.1.ln().abs()))?;
+    // The median of few answers is steadier than what is rare among them. What many requests wait for counts more than what few do.
+    let made = |at: usize| kinds.iter().map(|pair| pair[at].operations).sum::<u64>().max(1) as f64;
+    let totals = [made(0), made(1)];
+    let time = |pair: &[Kind; 2]| {
+        let [a, b] = [0, 1].map(|at| pair[at].ms(50.0, |kind| Some(&kind.times)));
+        let part = (pair[0].operations as f64 / totals[0]).max(pair[1].operations as f64 / totals[1]);
+        Some((b? - a?).abs() * part)
+    };
+    let all = kinds.iter().filter_map(|pair| Some((pair, ratio_at(pair, 50.0)?, time(pair)?)));
+    let (pair, ratio, _) = all.max_by(|one, other| one.2.total_cmp(&other.2))?;
     (kinds.len() > 1 && ratio.max(ratio.recip()) >= WORTH_A_SENTENCE).then(|| {
         let shown = times(ratio).unwrap_or_default();
         let p99 = ratio_at(pair, 99.0).and_then(times).map(|times| format!(", and its p99 {times} times"));

@@ -46,6 +46,7 @@ mod sampled;
 pub mod self_test;
 mod short;
 pub mod steadiness;
+mod waited;
 mod words;
 mod work;
 

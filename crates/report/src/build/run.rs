@@ -6,7 +6,7 @@ use plimsoll_measurement::{Basis, RunRecord, Subject};
 use super::steadiness::{self, Steadiness, steadiness};
 use super::{
     bought, cells, cpu, evidence, facts, falls, log_waits, moved, plots, plots_more, plots_phases, plots_requests,
-    plots_samples, requests, words,
+    plots_samples, requests, waited, words,
 };
 use crate::model::format::{count, marked_basis, moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
@@ -105,6 +105,10 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     let bottleneck = words::bottleneck(&record.verdict);
     let before = if record.error.is_some() { "Until the error: " } else { "" };
     part.say(Tone::Plain, bottleneck.map(|sentence| format!("{before}{sentence}")));
+    let beside = waited::beside(record).map(|(what, percent)| {
+        format!("Sessions spent {percent:.0} % of their time on waits for {what}: shorter ones may bring more.")
+    });
+    part.say(Tone::Plain, beside);
     for one in record.verdict.evidence.iter().take(MOST_EVIDENCE) {
         part.say(Tone::Evidence, one.clone());
     }

@@ -149,7 +149,7 @@ pub const GAINS: &str = "Gains, by a model of what was measured";
 
 /// A limit by the name that the record has for it: its name in a sentence, and what it means that it bound.
 const LIMITS: [(&str, &str, &str); 12] = [
-    ("cpu", "CPU", "The work waited for processor time."),
+    ("cpu", "CPU", "Processor time held the rate back."),
     ("data_io", "data IO", "Data reads and writes held the rate back."),
     ("data_iops", "data IOPS", "The number of data reads and writes per second held the rate back."),
     ("data_bandwidth", "data bandwidth", "The MB per second of data reads and writes held the rate back."),

@@ -21,7 +21,7 @@ const WORTH_A_WORD: f64 = 1.5;
 const MOST: usize = 3;
 
 /// The mean of a column in the time in which requests were made, over all repetitions.
-fn mean(record: &RunRecord, metric: &str) -> Option<f64> {
+pub(super) fn mean(record: &RunRecord, metric: &str) -> Option<f64> {
     let of = |repetition: &Repetition, samples: &Samples| {
         let column = samples.column(metric)?;
         let is_within = |(from, to): (f64, f64)| {

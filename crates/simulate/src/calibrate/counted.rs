@@ -89,6 +89,11 @@ impl Counted {
         self.answered.iter().sum()
     }
 
+    /// Mean seconds from a request to its answer.
+    pub fn response_s(&self) -> f64 {
+        self.response_ns as f64 / 1e9 / self.requests().max(1) as f64
+    }
+
     /// Requests a second.
     pub fn rate(&self) -> f64 {
         self.requests() as f64 / self.seconds

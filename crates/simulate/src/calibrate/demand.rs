@@ -72,6 +72,8 @@ pub struct Demand {
     pub write_bytes: f64,
     /// Seconds of all other waits.
     pub other_s: f64,
+    /// Of these, for locks that other sessions hold.
+    pub lock_s: f64,
 }
 
 impl Demand {
@@ -171,14 +173,9 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
         Prices::Engine => other(block, evidence, hardware, &mut noted),
         Prices::Nanoseconds => elsewhere(block, evidence, hardware, luck, &mut noted),
     };
-    if let Some(response) = response_s(block, evidence).filter(|response| other_s > LARGE * response) {
-        noted.unknown.push(Unknown {
-            text: format!(
-                "what a request waited for in {:.0} % of its time, {:.3} ms: it is taken to stay as long as it was",
-                100.0 * other_s / response,
-                other_s * 1e3
-            ),
-        });
+    let lock_s = each(What::LockWait).min(other_s);
+    if let Some(response) = response_s(block, evidence) {
+        noted.unknown.extend(long_waits(response, other_s, lock_s));
     }
     noted.demand = Demand {
         statements,
@@ -196,8 +193,29 @@ pub fn derive(block: &Block, evidence: &Evidence, hardware: &Hardware, luck: f64
         gather: Gather::NONE,
         write_bytes: write_bytes.max(512.0),
         other_s,
+        lock_s,
     };
     noted
+}
+
+/// That nobody knows how long a request waits elsewhere for what is no device and no CPU.
+fn long_waits(response_s: f64, other_s: f64, lock_s: f64) -> Option<Unknown> {
+    let [of_locks, of_rest] = [lock_s, other_s - lock_s].map(|seconds| (100.0 * seconds / response_s, seconds * 1e3));
+    let text = if of_locks.0 > 100.0 * LARGE {
+        let (percent, ms) = of_locks;
+        format!(
+            "how long a request waits there for locks of other sessions, {ms:.3} ms and {percent:.0} % of its time in the run: it is taken from as long \
+             as that to as much longer or shorter as all else of a request"
+        )
+    } else if of_rest.0 > 100.0 * LARGE {
+        let (percent, ms) = of_rest;
+        format!(
+            "what a request waited for in {percent:.0} % of its time, {ms:.3} ms: it is taken to stay as long as it was"
+        )
+    } else {
+        return None;
+    };
+    Some(Unknown { text })
 }
 
 const NOTHING: Demand = Demand {
@@ -216,6 +234,7 @@ const NOTHING: Demand = Demand {
     gather: Gather::NONE,
     write_bytes: 4096.0,
     other_s: 0.0,
+    lock_s: 0.0,
 };
 
 /// Reads of a commit while it has the turn to write. Where all requests write that is all of them. Else it follows from how long was waited
@@ -237,7 +256,7 @@ fn turn_reads(block: &Block, commits: f64, (reads, waited): (f64, f64), computed
 }
 
 /// Seconds of a request's response time, as far as it is known: of a closed loop, by its law.
-fn response_s(block: &Block, evidence: &Evidence) -> Option<f64> {
+pub(super) fn response_s(block: &Block, evidence: &Evidence) -> Option<f64> {
     let sessions = f64::from(evidence.load.sessions);
     evidence.load.asked_per_s().is_none().then(|| sessions / block.rate() - evidence.load.think_s())
 }

@@ -57,7 +57,8 @@ pub(super) fn verdict(telling: &Telling<'_>, replicated: &Replicated) -> Verdict
             }
             None => "Times decide there, and no limit: requests",
         };
-        evidence.extend(both_full(&used).filter(|_| asked.is_none()).or_else(|| longest_wait(reason, replicated)));
+        evidence
+            .extend(both_full(&used).filter(|_| asked.is_none()).or_else(|| longest_wait(reason, telling, replicated)));
     }
     evidence.extend(first_and_second(&used));
     let is_known = |gain: &&LimitGain| shared.is_none() || gain.limit != CPU;
@@ -135,16 +136,18 @@ fn both_full(used: &[Used]) -> Option<String> {
 }
 
 /// What requests wait for where no limit binds: then times decide, and not what there is of anything.
-fn longest_wait(reason: &str, replicated: &Replicated) -> Option<String> {
+fn longest_wait(reason: &str, telling: &Telling<'_>, replicated: &Replicated) -> Option<String> {
     let mean = |of: fn(&Shares) -> f64| {
         let all = replicated.values(|one| one.wait_percent.as_ref().map(of))?;
         Some(all.iter().sum::<f64>() / all.len().max(1) as f64)
     };
+    let demand = &telling.calibrated.derived.demand;
+    let is_locks = demand.lock_s > demand.other_s / 2.0;
     let shares: [Share; 4] = [
         ("the log", |shares| shares.log),
         ("reads of data", |shares| shares.page),
         ("the CPU, their own use of it included", |shares| shares.cpu),
-        ("what the run does not name", |shares| shares.other),
+        (if is_locks { "locks of other sessions" } else { "what the run does not name" }, |shares| shares.other),
     ];
     let mut shares: Vec<(&str, f64)> = shares.into_iter().filter_map(|(what, of)| Some((what, mean(of)?))).collect();
     shares.sort_by(|one, other| other.1.total_cmp(&one.1));

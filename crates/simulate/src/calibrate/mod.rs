@@ -6,6 +6,7 @@
 
 mod counted;
 mod demand;
+mod elsewhere;
 mod error;
 mod evidence;
 mod gains;

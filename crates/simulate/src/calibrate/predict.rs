@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_hardware::Spec;
 use plimsoll_measurement::RunRecord;
 
 use super::counted::Counted;
 use super::demand::{Demand, Derived, Manner, Unknown, derive};
 use super::error::CalibrationError;
-use super::evidence::{Evidence, What};
+use super::evidence::Evidence;
 use super::hardware::{Hardware, Prices};
-use super::memory::{Hits, hits_in, is_all_alike};
+use super::memory::is_all_alike;
 use super::missing::LogRest;
 use super::rate::{LimitGain, Rate};
 use super::replay::{MOST_EVENTS, Span, replay};
 use super::sets::{Set, sets};
-use super::usage::{OVERFULL, burst_on, largest_use};
+use super::usage::{OVERFULL, largest_use};
 
 /// The quantile of Student's t of 19 degrees of freedom for an interval of 95 %.
 const T_95: f64 = 2.093;
@@ -39,7 +38,7 @@ const LEAST_REQUESTS: u64 = 50;
 const LONGEST_S: f64 = 3600.0;
 
 /// The part of the writes of data that may be left at the end.
-const PILED_UP: f64 = 0.25;
+pub(super) const PILED_UP: f64 = 0.25;
 
 /// The rate of the source is met if it differs by less, or if its other waits can't help.
 const MET: f64 = 0.005;
@@ -63,15 +62,6 @@ const ERROR_OF_READS: f64 = 0.01;
 
 /// A model that misses the run itself by more is none of it.
 const TOO_FAR_PERCENT: f64 = 25.0;
-
-/// From this part of a request's time on what the model misses is worth a word.
-const LARGE_MISSING: f64 = 0.25;
-
-/// From this change of a request's writes on it is worth a word.
-const LARGE_CHANGE: f64 = 0.1;
-
-/// Shares of lookups that differ by less are the same.
-const SAME_HITS: f64 = 0.001;
 
 /// Resources that are used to less than this leave the rate to the times of a request.
 const AT_EASE: f64 = 0.85;
@@ -98,7 +88,7 @@ pub struct Calibrated {
     /// What of it the run spent waiting for its log.
     pub log_rest: LogRest,
     /// Whether requests choose all rows alike.
-    all_alike: bool,
+    pub(super) all_alike: bool,
     span: Span,
     done: Arc<AtomicU64>,
 }
@@ -221,6 +211,9 @@ impl Calibrated {
     /// The source on its own hardware, which says how far the model misses it.
     fn simulated(&mut self) -> Vec<Counted> {
         let counted = self.all(&self.hardware, self.span);
+        for (set, counted) in self.sets.iter_mut().zip(&counted) {
+            set.rest_s = Some(counted.response_s() - set.demand.lock_s);
+        }
         self.rate = spread(&counted);
         self.error_percent = 100.0 * (self.rate.value / self.measured() - 1.0);
         counted
@@ -239,11 +232,11 @@ impl Calibrated {
         let counted = self.all(target, span);
         // What may be had for a while is more than for ever.
         let is_full = |one: &Counted| !target.bursts() && largest_use(target, one) > OVERFULL;
-        let piled_up = counted.iter().map(|one| one.piled_up).fold(0.0, f64::max);
-        if counted.iter().any(is_full) || piled_up > PILED_UP {
-            let problem = "writes of data would pile up there without end: its disk makes fewer than come to be due";
-            let hint = "measure it: how far a server holds requests back for its writes is not in the model";
-            return Err(CalibrationError::not_enough(problem, hint));
+        // In passes changes meet the more, the longer a pass takes, and commits wait for the last of a pass; a server that writes at once has to hold
+        // requests back by itself.
+        if !self.manner.has_passes && (counted.iter().any(is_full) || piled_up(&counted) > PILED_UP) {
+            let problem = "the disk makes fewer writes of data there than come to be due, and how far a server holds requests back for them is not in the model";
+            return Err(CalibrationError::not_enough(problem, "measure it there"));
         }
         // What the model misses at the source it misses here as well, as far as anybody knows: by none to twice as much.
         let counted: Vec<Counted> = counted.into_iter().map(|one| one.slowed(self.too_fast())).collect();
@@ -252,7 +245,9 @@ impl Calibrated {
         let missed = missed.max(1.0 + self.room_of_change() * (plain.value / self.measured() - 1.0).abs());
         let missed = missed * (1.0 + self.model_error());
         let rate = Rate { low: plain.low / missed, high: plain.high * missed, ..plain };
-        let rate = self.evidence.load.most_per_s().map_or(rate, |most| Rate { high: rate.high.min(most), ..rate });
+        let most = [self.evidence.load.most_per_s(), most_by_cpu(target, &counted).map(|most| most * missed)];
+        let high = most.into_iter().flatten().fold(rate.high, f64::min).max(rate.value);
+        let rate = Rate { high, ..rate };
         let fifths = self.gains(target, &[FIFTH]);
         let unknown = self.unknown_on(target, &counted);
         Ok(Prediction { hardware: target.clone(), counted, rate, fifths, unknown })
@@ -325,10 +320,15 @@ impl Calibrated {
         let mut counted = each(&demand);
         for _ in 0..TRIES {
             let writes = set.demand.writes * self.gathered(set, counted.rate());
-            if (writes - demand.writes).abs() <= GATHERED * demand.writes || counted.events >= MOST_EVENTS {
+            let lock_s = set.locks_s(demand.lock_s, &counted);
+            let is_met = (writes - demand.writes).abs() <= GATHERED * demand.writes
+                && (lock_s - demand.lock_s).abs() <= GATHERED * counted.response_s();
+            if is_met || counted.events >= MOST_EVENTS {
                 break;
             }
-            demand = Demand { writes, changes: writes, ..demand };
+            let changes = if self.manner.has_passes { demand.changes } else { writes };
+            let other_s = (demand.other_s + lock_s - demand.lock_s).max(0.0);
+            demand = Demand { writes, changes, lock_s, other_s, ..demand };
             counted = each(&demand);
         }
         self.done.fetch_add(1, Ordering::Relaxed);
@@ -344,77 +344,6 @@ impl Calibrated {
         }
         let faster = rate / self.measured();
         if faster > 0.0 && faster.is_finite() { faster.powf(-set.gathers) } else { 1.0 }
-    }
-
-    /// The demand of a set where memory is another.
-    fn on_memory(&self, set: &Set, spec: &Spec) -> Demand {
-        let own = &self.hardware.spec;
-        if spec.memory == own.memory {
-            return set.demand;
-        }
-        let (pages, reads) = (set.demand.pages, set.demand.reads);
-        let lookups = set.lookups.filter(|lookups| *lookups > 0.0).unwrap_or(pages);
-        if lookups <= 0.0 {
-            return set.demand;
-        }
-        let Hits { low, high } = self.hits(1.0 - pages / lookups, spec);
-        let missed = lookups * (1.0 - (low + (high - low) * set.luck));
-        let reads_of_page = if pages > 0.0 { reads / pages } else { 1.0 };
-        let more = if pages > 0.0 { missed / pages } else { 1.0 };
-        let turn_reads = set.demand.turn_reads * more;
-        Demand { pages: missed, reads: missed * reads_of_page, turn_reads, ..set.demand }
-    }
-
-    /// Whether it is known how many pages are found in the memory of some hardware.
-    pub(super) fn is_exact(&self, spec: &Spec) -> bool {
-        let Set { lookups, demand, .. } = &self.sets[0];
-        let lookups = lookups.filter(|lookups| *lookups > 0.0).unwrap_or(demand.pages);
-        let Hits { low, high } = self.hits(1.0 - demand.pages / lookups.max(f64::MIN_POSITIVE), spec);
-        high - low < SAME_HITS
-    }
-
-    fn hits(&self, hits: f64, spec: &Spec) -> Hits {
-        let bytes = |memory: Option<u64>| memory.map(|bytes| bytes as f64);
-        hits_in(hits, bytes(self.hardware.spec.memory), bytes(spec.memory), self.hardware.data_bytes, self.all_alike)
-    }
-
-    /// That it is not known how often changed pages are written there.
-    fn writes_on(&self, counted: &[Counted]) -> Option<String> {
-        let writes = counted.iter().map(|one| one.io[1].count as f64 / one.requests().max(1) as f64);
-        let (low, high) = writes.fold((f64::MAX, 0.0), |(low, high), one| (one.min(low), one.max(high)));
-        let is_wide = high > (1.0 + LARGE_CHANGE) * low && self.derived.demand.writes > 0.0;
-        is_wide
-            .then(|| format!("how often changed pages are written at that rate: {low:.2} to {high:.2} times a request"))
-    }
-
-    fn unknown_on(&self, target: &Hardware, counted: &[Counted]) -> Vec<String> {
-        let mut unknown: Vec<String> = self.derived.unknown.iter().map(|one| one.text.clone()).collect();
-        unknown.extend(self.log_rest.unknown_on(target, self.measured()));
-        let response_s = f64::from(self.evidence.load.sessions) / self.measured() - self.evidence.load.think_s();
-        if self.missing_s > LARGE_MISSING * response_s {
-            unknown.push(format!(
-                "what {:.3} ms of a request are, {:.0} % of its time, that the model misses at the source: it is taken from none of it to twice as \
-                 much",
-                self.missing_s * 1e3,
-                100.0 * self.missing_s / response_s
-            ));
-        }
-        unknown.extend(burst_on(target, counted));
-        let block = self.evidence.whole();
-        let pages = self.derived.demand.pages;
-        unknown.extend(self.writes_on(counted));
-        if target.spec.memory != self.hardware.spec.memory {
-            let lookups = block.each(What::Lookups).filter(|lookups| *lookups > 0.0);
-            let Hits { low, high } = self.hits(lookups.map_or(0.0, |lookups| 1.0 - pages / lookups), &target.spec);
-            if lookups.is_some() && high - low >= SAME_HITS {
-                unknown.push(format!(
-                    "how many pages are found in another memory: from {:.1} to {:.1} % of the lookups",
-                    100.0 * low,
-                    100.0 * high
-                ));
-            }
-        }
-        unknown
     }
 }
 
@@ -460,6 +389,18 @@ fn span(evidence: &Evidence, hardware: &Hardware, measured: f64) -> Span {
     }
     let seconds = seconds.min((MOST_REQUESTS / measured).clamp(SECONDS.0, SECONDS.1));
     Span { warm_up_s: (seconds * 0.1).max(0.5), seconds }
+}
+
+/// Writes of data that were left at the end, as a part of all, the most of the sets.
+pub(super) fn piled_up(counted: &[Counted]) -> f64 {
+    counted.iter().map(|one| one.piled_up).fold(0.0, f64::max)
+}
+
+/// Requests a second that take all of a limited CPU, by the set whose requests need least of it.
+fn most_by_cpu(on: &Hardware, counted: &[Counted]) -> Option<f64> {
+    let each = counted.iter().map(|one| one.cpu_ns / 1e9 / one.requests().max(1) as f64);
+    let least_s = each.filter(|seconds| *seconds > 0.0).min_by(f64::total_cmp)?;
+    on.spec.cpu.is_limited().then(|| on.spec.cpu.cores / least_s)
 }
 
 /// The mean of rates over the sets, and where the next one would lie.

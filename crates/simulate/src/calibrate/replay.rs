@@ -5,6 +5,8 @@
 //! misses, writes its log while it computes, passes the turn on, waits for the log, and may wait for something else. Changed pages are
 //! written later.
 
+mod passes;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -13,16 +15,13 @@ use plimsoll_measurement::Moment;
 
 use super::counted::{CPU, Counted, DATA, ELSE, LOG, SLOTS};
 use super::demand::{Demand, LogMode, Manner};
-use super::gather::{LITTLE, LONGEST, pages_of_pass};
+use super::gather::pages_of_pass;
 use super::hardware::Hardware;
 use super::load::Load;
 use crate::events::{Events, Nanos, SECOND};
 use crate::random::Stream;
 use crate::scenario::{LogSpec, Source};
 use crate::server::log::Log;
-
-/// How far ahead of the device a pass books its writes.
-const AHEAD: Nanos = 10_000_000;
 
 /// Bytes of a write of the log with all commits that wait, at most.
 const BLOCK_BYTES: u64 = 60 * 1024;
@@ -49,6 +48,7 @@ enum Event {
     Waited(u32),
     Pass,
     PassDone,
+    PassOver,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -177,18 +177,6 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Writes of data that are due and not begun.
-    fn open_writes(&self) -> f64 {
-        self.demand.gather.written(self.due_changes) + self.pass_writes
-    }
-
-    /// The pages of all changes since the last time are to be written now.
-    fn collect(&mut self) {
-        self.pass_writes += self.demand.gather.written(self.due_changes);
-        self.passed += self.due_changes;
-        self.due_changes = 0.0;
-    }
-
     fn begin(&mut self) {
         match self.load.source {
             Source::Closed { .. } => {
@@ -268,6 +256,7 @@ impl<'a> Server<'a> {
             }
             Event::Pass => self.pass(),
             Event::PassDone => self.pass_done(),
+            Event::PassOver => self.pass_over(),
         }
     }
 
@@ -386,55 +375,6 @@ impl<'a> Server<'a> {
             let done = self.io(2, Kind::Write, write.bytes);
             self.events.plan(done, Event::Logged(write.block));
         }
-    }
-
-    fn begin_pass(&mut self) {
-        if !self.is_pass && self.due_changes >= self.pass_at {
-            self.is_pass = true;
-            self.passed = 0.0;
-            self.next_pass();
-        }
-    }
-
-    fn next_pass(&mut self) {
-        self.collect();
-        self.events.plan_in(0, Event::Pass);
-    }
-
-    /// Writes until the device has enough to do. A part of a write is left for the next pass.
-    fn pass(&mut self) {
-        let now = self.events.now();
-        while self.pass_writes >= 1.0 {
-            self.write_page();
-            if self.last_write > now + AHEAD {
-                self.events.plan(self.last_write - AHEAD, Event::Pass);
-                return;
-            }
-        }
-        self.events.plan(self.last_write.max(now), Event::PassDone);
-    }
-
-    fn write_page(&mut self) {
-        self.pass_writes -= 1.0;
-        self.last_write = self.io(1, Kind::Write, self.demand.write_bytes as u64).max(self.last_write);
-    }
-
-    /// What came meanwhile is little, and goes at once; else another pass follows. No later commit is durable before the last.
-    fn pass_done(&mut self) {
-        let came_little = self.due_changes <= (LITTLE * self.pass_at).max(1.0);
-        if self.manner.has_passes && !came_little && self.passed < LONGEST * self.pass_at {
-            self.next_pass();
-            return;
-        }
-        if self.manner.has_passes {
-            self.collect();
-            while self.pass_writes >= 1.0 {
-                self.write_page();
-            }
-            self.log_durable = self.log_durable.max(self.last_write);
-        }
-        self.is_pass = false;
-        self.begin_pass();
     }
 
     fn wait_otherwise(&mut self, session: u32) {

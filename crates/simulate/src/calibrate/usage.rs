@@ -63,7 +63,8 @@ pub(super) fn burst_on(target: &Hardware, counted: &[Counted]) -> Option<String>
              {simulated}"
         ));
     }
-    counted.iter().any(|one| largest_use(target, one) > OVERFULL).then(|| {
+    let is_beyond = target.bursts() && counted.iter().any(|one| largest_use(target, one) > OVERFULL);
+    is_beyond.then(|| {
         let carried =
             if carried_s.is_finite() { format!(", {} with a full credit", format_seconds(carried_s)) } else { String::new() };
         format!("what it gets once the target's burst is used up: the prediction is for as long as that carries the load{carried}")

@@ -8,6 +8,9 @@ use serde::Deserialize;
 use super::error::ScenarioError;
 use super::quantity::{Bandwidth, Size, Span};
 
+/// Requests of a replication at a rate, which take minutes.
+const MOST_REQUESTS: f64 = 1e9;
+
 /// More sessions, pages or replications than these are a slip of the pen.
 const MOST_SESSIONS: u32 = 1_000_000;
 const MOST_PAGES: u32 = 1 << 27;
@@ -207,6 +210,13 @@ impl Tables {
         within("workload.reads", workload.reads, (0.0, MOST_PAGES_OF_A_REQUEST))?;
         within("workload.changes", workload.changes, (0.0, MOST_PAGES_OF_A_REQUEST))?;
         within("workload.rate", workload.rate.unwrap_or(1.0), (1e-6, 1e9))?;
+        let seconds = self.run.warm_up.0.saturating_add(self.run.duration.0) as f64 / 1e9;
+        if let Some(requests) = workload.rate.map(|rate| rate * seconds).filter(|count| *count > MOST_REQUESTS) {
+            let problem =
+                format!("{requests:.1e} requests would come in each replication, which takes hours to simulate");
+            let hint = format!("a lower rate, or a shorter run.duration: at most {MOST_REQUESTS:.0e} requests");
+            return Err(ScenarioError::new("workload.rate", problem, hint));
+        }
         within("buffer_pool.skew", pool.skew, (1.0, 100.0))?;
         within("background_writer.dirty_share", writer.dirty_share, (0.0, 0.99))?;
         within("background_writer.hysteresis", writer.hysteresis, (0.0, 1.0))?;

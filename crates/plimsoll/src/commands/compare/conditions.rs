@@ -58,6 +58,9 @@ const COMPARED_ON_PURPOSE: &str = "isolation";
 /// Facts beside the parameters that are worth a warning.
 const FACTS: [&str; 5] = ["data_reused", "settle_seconds", "page_bytes", "group", "join_split"];
 
+/// Ceilings that settings, data and the client's machine make, which are told as those.
+const OF_SETTINGS: [&str; 5] = ["data", "memory", "sessions", "machine_cpu", "client_cpu"];
+
 /// What differs between two runs.
 pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -140,6 +143,20 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         for (resource, what) in [("data_iops", "limit of operations"), ("data_bandwidth", "limit of bytes")] {
             let [a, b] = [base, other].map(|run| lowest_ceiling(run, resource));
             add(what, Weight::Setting, a, b);
+        }
+    }
+    // Of one target a quota is changed like a setting. Of several it is what they are, and what follows from the client's machine stands there.
+    if base.subject == Subject::Database && base.target == other.target {
+        let resources: BTreeSet<&str> = [base, other]
+            .iter()
+            .flat_map(|run| run.ceilings.iter().map(|ceiling| ceiling.resource.as_str()))
+            .filter(|resource| !OF_SETTINGS.contains(resource))
+            .collect();
+        for resource in resources {
+            let name = resource.replace('_', " ");
+            let what = format!("limit of {}", if resource == "cpu" { "the server's CPU" } else { &name });
+            let [a, b] = [base, other].map(|run| lowest_ceiling(run, resource));
+            add(&what, Weight::Setting, a, b);
         }
     }
     if is_one_engine {
@@ -368,7 +385,12 @@ mod tests {
         let found = differences(&bought(Subject::Volume, 3000.0), &bought(Subject::Volume, 6000.0));
         let told = listed(&found, |weight| weight == Weight::Setting);
         assert_eq!(told.as_deref(), Some("limit of operations (3,000 1/s against 6,000 1/s)"));
-        assert_eq!(differences(&bought(Subject::Database, 1.0), &bought(Subject::Database, 2.0)), []);
+        // A quota of a database's server is one of its settings, unless it is another target.
+        let quota = |iops: f64| bought(Subject::Database, iops);
+        let told = listed(&differences(&quota(1.0), &quota(2.0)), |weight| weight == Weight::Setting);
+        assert_eq!(told.as_deref(), Some("limit of data iops (1.00 1/s against 2.00 1/s)"));
+        let elsewhere = RunRecord { target: "sqlite:b".to_owned(), ..quota(2.0) };
+        assert_eq!(weights(&quota(1.0), &elsewhere), [("target".to_owned(), Weight::Compared)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_bench::Interrupt;
-use plimsoll_clock::{Clock, Spawned, spawn};
+use plimsoll_clock::{Clock, RealClock, Spawned, spawn};
 use plimsoll_engine::{Database, Error, ErrorKind};
 use plimsoll_report::terminal;
 use plimsoll_store::RunStore;
@@ -12,6 +12,7 @@ use rustix::process::Signal;
 
 use super::collect;
 use super::collector::{Collector, Manner};
+use super::filters::Filters;
 use super::keeper::Keeper;
 use super::{names, show};
 use crate::failure::Failure;
@@ -43,11 +44,14 @@ impl Beside {
         store: &Arc<RunStore>,
         printer: &Printer,
     ) -> Result<Self, Failure> {
-        let sampler = collect::sampler(database, target)?;
+        let sampler = collect::sampler(database, target, true)?;
         let description = database.description();
-        let begun = Keeper::begin(store, clock, (target, &description.engine))?;
-        let manner = Manner { slot_us: SLOT_US, has_samples: true, listed: TOP, alerts: Vec::new() };
-        let mut collector = Collector::of(sampler, clock, description.cpus, Some(begun), manner);
+        // A virtual clock begins anew with each run, so that its slots are at the same times.
+        let is_kept = clock.kind() == RealClock::new().kind() && sampler.sees_all();
+        let begun = is_kept.then(|| Keeper::begin(store, clock, (target, &description.engine))).transpose()?;
+        let manner =
+            Manner { slot_us: SLOT_US, has_samples: true, listed: TOP, alerts: Vec::new(), only: Filters::default() };
+        let mut collector = Collector::of(sampler, clock, description.cpus, begun, manner);
         let first = collector.first(printer)?;
         let (over, watched) = (Interrupt::default(), Arc::new(Mutex::new(None)));
         let (until, back, printer) = (over.clone(), Arc::clone(&watched), printer.clone());
@@ -68,9 +72,11 @@ impl Beside {
         let _has_panicked = self.thread.join();
         let watched = self.collector.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut collector) = watched else { return };
-        let unsaved = collector.unsaved();
+        let (unsaved, is_kept) = (collector.unsaved(), collector.keeps());
         let (all, texts, counts) = collector.summed(TOP, printer);
-        if is_json {
+        if is_json && !is_kept {
+            printer.remark("--watch: what ran on this target is not kept, so that it is shown without --json alone.");
+        } else if is_json {
             printer.remark(&format!("'plimsoll watch show --target {} --json' has the statements.", self.target));
         } else {
             // Each repetition makes its tables anew.

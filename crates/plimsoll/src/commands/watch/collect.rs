@@ -8,6 +8,7 @@ use plimsoll_measurement::{exit, units};
 
 use super::alerts::Alert;
 use super::collector::{Collector, Manner};
+use super::filters::Filters;
 use super::keeper::Keeper;
 use super::{show, shown};
 use crate::args::Watch;
@@ -33,6 +34,7 @@ struct Pace {
 pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let pace = pace(options)?;
     let alerts = options.fail_if.iter().map(|text| Alert::parse(text)).collect::<Result<_, _>>()?;
+    let only = Filters::parse("--only", &options.only)?;
     let target = engines::parse(url, settings, printer)?;
     options.html.as_deref().map_or(Ok(()), try_path)?;
     // A store that can't be used is said before anything is read.
@@ -43,13 +45,14 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let clock = opened.clock.clone();
     let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
-    let sampler = sampler(database.as_ref(), target.display()).map_err(|error| signals::failure(&interrupt, error))?;
+    let sampler =
+        sampler(database.as_ref(), target.display(), false).map_err(|error| signals::failure(&interrupt, error))?;
     let engine = database.description().engine.clone();
     let begun = store.map(|store| Keeper::begin(&store, &clock, (target.display(), &engine))).transpose()?;
     // A line has the name of the statement with most.
     let listed = if options.json { usize::from(options.top) } else { 1 };
     let slot_us = u64::try_from(pace.slot.as_micros()).unwrap_or(u64::MAX);
-    let manner = Manner { slot_us, has_samples: !options.no_samples, listed, alerts };
+    let manner = Manner { slot_us, has_samples: !options.no_samples, listed, alerts, only };
     let mut collector = Collector::of(sampler, &clock, database.description().cpus, begun, manner);
     let begin = clock.now();
     // The first reading is what the first slot begins with. Without it there is nothing to watch.
@@ -90,15 +93,21 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     Ok(signals::exit_code(&interrupt).unwrap_or(code))
 }
 
-/// What reads the statistics of a server.
+/// What reads the statistics of a server. `beside` says that the load is one of our own.
 ///
 /// # Errors
 /// If it has none that we read, or does not let us read them.
-pub fn sampler(database: &dyn Database, target: &str) -> Result<Box<dyn QuerySampler>, Error> {
-    database.query_sampler()?.ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, format!("{target} shows no statistics of statements that Plimsoll reads"))
-            .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on, MySQL and MariaDB (docs/WATCH.md)")
-    })
+pub fn sampler(database: &dyn Database, target: &str, beside: bool) -> Result<Box<dyn QuerySampler>, Error> {
+    let message = format!("{target} shows no statistics of statements that Plimsoll reads");
+    let unsupported = Error::new(ErrorKind::Unsupported, message);
+    match database.query_sampler()? {
+        Some(sampler) if beside || sampler.sees_all() => Ok(sampler),
+        Some(_) => {
+            Err(unsupported.hint("what other programs do there nobody counts; 'plimsoll run --watch' says it of a run"))
+        }
+        None => Err(unsupported
+            .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on, MySQL and MariaDB (docs/WATCH.md)")),
+    }
 }
 
 fn pace(options: &Watch) -> Result<Pace, Failure> {

@@ -14,6 +14,7 @@ use plimsoll_profile::{Known, Record, Refusal, Slot, Snapshot, diff};
 
 use super::activity::{Activity, SPACING};
 use super::alerts::Alert;
+use super::filters::Filters;
 use super::keeper::Keeper;
 use super::show::Counts;
 use super::sums::Sums;
@@ -54,6 +55,8 @@ pub struct Manner {
     pub listed: usize,
     /// What should not be true of a slot.
     pub alerts: Vec<Alert>,
+    /// The statements that are listed; the others are added up.
+    pub only: Filters,
 }
 
 /// What was read, the slot that it ends, and where the read ended.
@@ -132,8 +135,9 @@ impl Collector {
             reading.snapshot.start.clock_us,
             &own,
         );
-        let record = Record::of(slot, &self.sampler.own(), self.manner.slot_us);
+        let mut record = Record::of(slot, &self.sampler.own(), self.manner.slot_us);
         self.look_up(&Sums::of_record(&record), 0, printer);
+        self.manner.only.leave_out(&mut record, &self.texts);
         self.keep(record, &reading.snapshot, false, printer);
         self.said = self.sampler.warnings();
         self.said.iter().for_each(|warning| printer.warning(warning));
@@ -211,10 +215,13 @@ impl Collector {
         let Some(keeper) = &mut self.keeper else { return };
         let own = self.sampler.own();
         let (known, texts, length) = (&mut self.known, &self.texts, (&own[..], self.manner.slot_us));
-        let record = keeper.take_over(known, snapshot, length, is_last, printer).unwrap_or(record);
+        let mut record = keeper.take_over(known, snapshot, length, is_last, printer).unwrap_or(record);
+        self.manner.only.leave_out(&mut record, texts);
         keeper.keep(known, record, texts, is_last, printer);
         // Whoever was overtaken only now may be left alone by the other one as well.
-        if let Some(record) = is_last.then(|| keeper.take_over(known, snapshot, length, is_last, printer)).flatten() {
+        if let Some(mut record) = is_last.then(|| keeper.take_over(known, snapshot, length, is_last, printer)).flatten()
+        {
+            self.manner.only.leave_out(&mut record, texts);
             keeper.keep(known, record, texts, is_last, printer);
         }
     }
@@ -290,8 +297,9 @@ impl Collector {
         let (slot, own) = (&reading.slot, self.sampler.own());
         let mut record = Record::of(slot, &own, self.manner.slot_us);
         self.activity.close(&mut record, slot, reading.snapshot.start.clock_us, &own);
+        self.look_up(&Sums::of_record(&record), self.manner.listed, printer);
+        self.manner.only.leave_out(&mut record, &self.texts);
         let sums = Sums::of_record(&record);
-        self.look_up(&sums, self.manner.listed, printer);
         self.all.add(&sums);
         let judged = self.manner.alerts.iter_mut().filter_map(|alert| alert.judge(&sums, &self.texts));
         let alerts: Vec<String> = judged.collect();
@@ -310,7 +318,8 @@ impl Collector {
     fn look_up(&mut self, sums: &Sums, top: usize, printer: &Printer) {
         let ranked = sums.ranked();
         // What is kept should have its text as well.
-        let top = if self.keeper.is_some() { usize::MAX } else { top };
+        let needs_all = self.keeper.is_some() || !self.manner.only.is_empty();
+        let top = if needs_all { usize::MAX } else { top };
         let held_up = sums.about.blockers.iter().filter_map(|blocker| blocker.item);
         let shown = held_up.chain(ranked.iter().take(top).map(|((item, _), _)| *item));
         // What was never counted has no text but that of its session.

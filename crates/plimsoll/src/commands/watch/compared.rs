@@ -26,7 +26,7 @@ const SAME_COVERAGE_POINTS: f64 = 5.0;
 
 pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let wanted = options.sort.as_deref().map(metric).transpose()?;
-    let filters = Filters::parse(&options.filters)?;
+    let filters = Filters::parse("--where", &options.filters)?;
     let kept = Kept::find(options.target.as_deref(), settings)?;
     let before = kept.range(&options.before)?;
     let after = match &options.after {

@@ -1,9 +1,10 @@
-//! Which statements are shown: `--where K=V`, each of which leaves some out.
+//! Which statements are shown (`--where K=V`) or kept (`--only K=V`), each of which leaves some out.
 
 use std::collections::BTreeMap;
 
 use plimsoll_engine::QueryText;
 use plimsoll_measurement::counters::Item;
+use plimsoll_profile::Record;
 
 use super::metrics::{self, Metric};
 use super::names::id;
@@ -26,8 +27,12 @@ enum Filter {
 pub struct Filters(Vec<Filter>);
 
 impl Filters {
-    pub fn parse(texts: &[String]) -> Result<Self, Failure> {
-        texts.iter().map(|text| parse(text)).collect::<Result<_, _>>().map(Self)
+    /// Reads what was typed behind an option.
+    ///
+    /// # Errors
+    /// If something is no filter.
+    pub fn parse(option: &str, texts: &[String]) -> Result<Self, Failure> {
+        texts.iter().map(|text| parse(option, text)).collect::<Result<_, _>>().map(Self)
     }
 
     pub const fn is_empty(&self) -> bool {
@@ -55,29 +60,44 @@ impl Filters {
         })
     }
 
+    /// Leaves out of a slot what is none of those: it is in the sum of the others, and what it waited for is nobody's.
+    pub fn leave_out(&self, record: &mut Record, texts: &BTreeMap<Item, QueryText>) {
+        if self.is_empty() {
+            return;
+        }
+        record.bucket.list_only(|key, sum| {
+            let sum = Sum { values: sum.values, status: sum.status };
+            self.takes(key.item, texts) && self.are_met(&sum)
+        });
+        for ((item, wait), us) in std::mem::take(&mut record.waits) {
+            let item = item.filter(|item| record.bucket.sums.keys().any(|key| key.item == *item));
+            *record.waits.entry((item, wait)).or_default() += us;
+        }
+    }
+
     /// Statements of a list that are met.
     pub fn of_listed(&self, listed: Vec<(Key, Sum)>) -> Vec<(Key, Sum)> {
         listed.into_iter().filter(|(_, sum)| self.are_met(sum)).collect()
     }
 }
 
-fn parse(text: &str) -> Result<Filter, Failure> {
+fn parse(option: &str, text: &str) -> Result<Filter, Failure> {
     let wrong = |message: String| {
         let known = metrics::names();
         Failure::usage(message)
             .hint(format!("database=NAME, text=PART, query=ID, or METRIC>=N, with one of {known} in place of METRIC"))
     };
     if let Some((name, least)) = text.split_once(">=") {
-        let metric = metrics::by_name(name).ok_or_else(|| wrong(format!("--where {text}: no metric is '{name}'")))?;
-        let least = least.parse().map_err(|_| wrong(format!("--where {text}: '{least}' is no whole number")))?;
+        let metric = metrics::by_name(name).ok_or_else(|| wrong(format!("{option} {text}: no metric is '{name}'")))?;
+        let least = least.parse().map_err(|_| wrong(format!("{option} {text}: '{least}' is no whole number")))?;
         return Ok(Filter::AtLeast(metric, least));
     }
-    let (key, value) = text.split_once('=').ok_or_else(|| wrong(format!("--where {text} has no value")))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| wrong(format!("{option} {text} has no value")))?;
     match key {
         "database" => Ok(Filter::Database(value.to_owned())),
         "text" => Ok(Filter::Text(value.to_owned())),
         "query" => Ok(Filter::Query(value.to_lowercase())),
-        _ => Err(wrong(format!("--where {text}: nothing is filtered by '{key}'"))),
+        _ => Err(wrong(format!("{option} {text}: nothing is filtered by '{key}'"))),
     }
 }
 
@@ -93,7 +113,7 @@ mod tests {
         let texts = BTreeMap::from([(Item(5), text)]);
         let of = |filters: &[&str]| {
             let texts: Vec<String> = filters.iter().map(|text| (*text).to_owned()).collect();
-            Filters::parse(&texts).unwrap()
+            Filters::parse("--where", &texts).unwrap()
         };
         assert!(of(&["database=sales", "text=SELECT X", "query=05"]).takes(Item(5), &texts));
         assert!(!of(&["database=other"]).takes(Item(5), &texts) && !of(&["text=y"]).takes(Item(5), &texts));
@@ -101,7 +121,7 @@ mod tests {
         assert!(of(&["rows>=7"]).are_met(&sum) && !of(&["rows>=8"]).are_met(&sum));
         assert!(!of(&["executions>=0"]).are_met(&sum), "what is not known is not enough");
         for text in ["colour=red", "rows>=many", "speed>=1", "database"] {
-            assert!(Filters::parse(&[text.to_owned()]).is_err(), "{text}");
+            assert!(Filters::parse("--where", &[text.to_owned()]).is_err(), "{text}");
         }
     }
 }

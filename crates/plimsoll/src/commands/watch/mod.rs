@@ -5,6 +5,7 @@ mod activity;
 mod alerts;
 mod beside;
 mod chart;
+mod checked;
 mod collect;
 mod collector;
 mod compared;
@@ -32,6 +33,7 @@ use crate::settings::Settings;
 /// Watches a server, or shows what was watched.
 pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     match (&options.action, &options.target) {
+        (Some(WatchAction::Check(options)), _) => checked::check(options, settings, printer),
         (Some(WatchAction::List { json }), _) => listed::list(*json, settings, printer),
         (Some(WatchAction::Mark(options)), _) => marked::mark(options, settings, printer),
         (Some(WatchAction::Show(options)), _) => shown::show(options, settings, printer),

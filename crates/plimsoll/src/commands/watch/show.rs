@@ -32,7 +32,8 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     let coverage = sums.coverage_percent().map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
     let begin = format!("{time}Z {seconds:>5} s  {active:>6} active  {coverage:>3} % known  {}", sums.status_words());
     let Some(((item, _), sum)) = sums.ranked().into_iter().find(|((_, is_nested), _)| !is_nested) else {
-        return format!("{begin}  no statement ended");
+        let listed = if sums.rest.is_some() { "none of the statements that are listed" } else { "no statement" };
+        return format!("{begin}  {listed} ended");
     };
     let share = sums.share_percent(sum.elapsed_us()).map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
     let room = width.saturating_sub(begin.chars().count() + 9).clamp(20, SHORT_TEXT);
@@ -61,9 +62,9 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, (top, alerts): (usize, &[St
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
     object.insert("queries".to_owned(), Value::Array(queries));
-    let rest = ranked.iter().skip(top).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| *sum);
-    let count = rest.clone().count();
-    if let Some(sum) = rest.reduce(|all, one| all.plus(&one)) {
+    let more = ranked.iter().skip(top).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| (1, *sum));
+    if let Some((count, sum)) = more.chain(sums.rest).reduce(|(count, all), (more, sum)| (count + more, all.plus(&sum)))
+    {
         let mut other = Map::new();
         other.insert("queries".to_owned(), count.into());
         measures(&mut other, &sum);
@@ -99,7 +100,9 @@ pub fn headline(all: &Sums, texts: &Texts) -> String {
     }
     let top = all.ranked().into_iter().find(|((_, is_nested), sum)| !is_nested && sum.elapsed_us() > 0);
     let Some(((item, _), sum)) = top else {
-        let said = if all.unknown.is_empty() && all.covered_us > 0 {
+        let said = if all.rest.is_some() {
+            "None of the statements that are listed ended while the server was watched."
+        } else if all.unknown.is_empty() && all.covered_us > 0 {
             "No statement ended while the server was watched."
         } else {
             "No statement was seen to end while the server was watched, and not all could be read."

@@ -40,7 +40,7 @@ struct Row {
 
 pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let wanted = options.sort.as_deref().map(metric).transpose()?;
-    let filters = Filters::parse(&options.filters)?;
+    let filters = Filters::parse("--where", &options.filters)?;
     let kept = Kept::find(options.target.as_deref(), settings)?;
     let range = range(options, &kept)?;
     looked_at(options, &kept, &range, (wanted, &filters), |shown| {

@@ -14,7 +14,7 @@ use plimsoll_measurement::counters::Measure;
 use plimsoll_measurement::units::{format_decimals, format_significant};
 use plimsoll_profile::Record;
 
-use super::names::{self, moment};
+use super::names::moment;
 use super::stored::Kept;
 use super::sums::{Sum, Sums};
 use crate::commands::report::write;
@@ -114,7 +114,11 @@ impl Workload {
                     workload.own[0] += executions(&sum);
                     workload.own[1] += sum.elapsed_us();
                     chosen.push((item, false));
-                    workload.requests.push(Request { name: names::id(item), executions: executions(&sum), statement });
+                    workload.requests.push(Request {
+                        name: statement.name.clone(),
+                        executions: executions(&sum),
+                        statement,
+                    });
                 }
             }
         }
@@ -125,6 +129,14 @@ impl Workload {
         workload
             .requests
             .sort_by(|one, other| other.executions.cmp(&one.executions).then_with(|| one.name.cmp(&other.name)));
+        let mut taken: BTreeMap<String, u64> = BTreeMap::new();
+        for request in &mut workload.requests {
+            let count = taken.entry(request.name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                request.name = format!("{}-{count}", request.name);
+            }
+        }
         workload.rates = slots
             .iter()
             .filter(|record| record.bucket.covered_us > 0)

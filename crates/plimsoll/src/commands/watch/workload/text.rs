@@ -6,6 +6,8 @@ use plimsoll_engine::LONGEST_TEXT;
 /// A statement that can be run again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Statement {
+    /// What it does with which table: `select-orders`.
+    pub name: String,
     /// The text, with `:p1`, `:p2`, ... for what was left out of it.
     pub sql: String,
     /// By parameter, the column (`table.column`) that it was compared with; absent where that is not seen.
@@ -108,7 +110,20 @@ pub fn statement(text: &str, is_numbered: bool) -> Result<Statement, Left> {
             parameters[*number] = parameters[*number].take().or(column);
         }
     }
-    Ok(Statement { sql, parameters, writes })
+    let name = name(&first, &tokens, &tables);
+    Ok(Statement { name, sql, parameters, writes })
+}
+
+/// The longest name of a statement.
+const LONGEST_NAME: usize = 40;
+
+/// Its first word and its first table, as far as names of requests may have their signs.
+fn name(first: &str, tokens: &[Token], tables: &[(&str, &str)]) -> String {
+    let into = || tokens.windows(2).find(|two| two[0].is_word("into")).and_then(|two| two[1].word());
+    let table = tables.first().map(|(table, _)| *table).or_else(into);
+    let table = table.map(|table| table.rsplit('.').next().unwrap_or(table).to_ascii_lowercase());
+    let all = table.map_or_else(|| first.to_owned(), |table| format!("{first}-{table}"));
+    all.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(LONGEST_NAME).collect()
 }
 
 /// The text with named parameters, and its tokens, with how many values stand in it.
