@@ -90,8 +90,12 @@ pub fn without_values(sql: &str) -> String {
             c if c.is_ascii_digit() && !rest.is_in_word() => {
                 let is_of_number = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
                 let end = rest.text.find(|c| !is_of_number(c)).unwrap_or(rest.text.len());
+                // A number behind such a sign is that of a parameter.
+                let is_parameter = rest.last == Some(SIGN) && out.ends_with(SIGN);
                 rest.take(end);
-                out.push(SIGN);
+                if !is_parameter {
+                    out.push(SIGN);
+                }
             }
             c => out.push_str(rest.take(c.len_utf8())),
         }
@@ -202,6 +206,7 @@ mod tests {
             ),
             ("SELECT 'it''s'; SELECT 1 WHERE a = b", "SELECT ?; SELECT ? WHERE a = b"),
             ("ALTER ROLE ann PASSWORD 'it''s'; SELECT 1", "ALTER ROLE ann PASSWORD ?"),
+            ("UPDATE t SET a = ?1, b = ?, c = 3 WHERE k = ?2", "UPDATE t SET a = ?, b = ?, c = ? WHERE k = ?"),
             // Where a backslash counts these end elsewhere.
             ("ALTER ROLE ann VALID UNTIL 'a\\'secret'", "ALTER ROLE ann VALID UNTIL ?"),
             ("SELECT 'a\\', secret, 'b'", "SELECT ?"),

@@ -9,7 +9,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::common::Scene;
 
 pub fn server() -> Postgres {
+    server_with_room(5_000)
+}
+
+/// One that keeps so many statements.
+pub fn server_with_room(most: usize) -> Postgres {
     let builder = Postgres::builder().setting("shared_preload_libraries", "pg_stat_statements");
+    let builder = builder.setting("pg_stat_statements.max", &most.to_string());
     let server = builder.data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap();
     server.psql("CREATE EXTENSION pg_stat_statements; CREATE TABLE held (k int)").unwrap();
     server

@@ -296,10 +296,10 @@ fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
         all.sort_by(|one, other| other.gain_percent.total_cmp(&one.gain_percent));
         let least = all.first()?.gain_percent * NEARLY;
         let all = all.into_iter().take_while(|gain| gain.gain_percent >= least).take(2);
-        let said = all.filter_map(|gain| {
-            let percent =
-                plimsoll_measurement::units::format_decimals(gain.gain_percent, usize::from(gain.gain_percent < 10.0));
-            Some(format!("{} by {percent} %", plain(&gain.change)))
+        let said = all.map(|gain| {
+            let digits = usize::from(gain.gain_percent < 10.0);
+            let percent = plimsoll_measurement::units::format_decimals(gain.gain_percent, digits);
+            format!("{} by {percent} %", plain(&gain.change))
         });
         let said: Vec<String> = said.collect();
         Some(format!("{} in {letter}", said.join(" or ")))

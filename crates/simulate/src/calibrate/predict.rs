@@ -328,7 +328,7 @@ impl Calibrated {
             }
             let changes = if self.manner.has_passes { demand.changes } else { writes };
             let other_s = (demand.other_s + lock_s - demand.lock_s).max(0.0);
-            demand = Demand { writes, changes, lock_s, other_s, ..demand };
+            demand = Demand { writes, changes, other_s, lock_s, ..demand };
             counted = each(&demand);
         }
         self.done.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,9 @@ use super::sums::{Key, Sum, Sums};
 /// So many waits are listed.
 const MOST_WAITS: usize = 8;
 
+/// Nothing is left beside that.
+const ALL: &str = "100 %";
+
 /// Readings in all, those that failed, and whether the last one did.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
@@ -153,7 +156,8 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
         let end = if counts.is_lost { " What happened after the last reading is not known." } else { "" };
         answer.say(Tone::Warning, format!("The server could not be read {times}.{end}"));
     }
-    answer.say(Tone::Quiet, own_cost(all));
+    // Who counts for itself asks no server.
+    answer.say(Tone::Quiet, (all.own_us() > 0).then(|| own_cost(all)));
     let mut table = Part::of(Rank::Table);
     table.table(
         if all.best_metric() == BY_SAMPLES {
@@ -176,12 +180,12 @@ pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
     answer.say(Tone::Headline, headline(all, texts));
     let captured = all.coverage_percent().map(|share| {
         let share = percent(Some(share));
-        let rest = if all.best_metric() == BY_SAMPLES {
-            "The rest is commits, parsing, planning and clients, which samples show"
-        } else {
-            "docs/WATCH.md says what the rest can be"
+        let rest = match all.best_metric() {
+            _ if share == ALL => "",
+            BY_SAMPLES => " The rest is commits, parsing, planning and clients, which samples show.",
+            _ => " docs/WATCH.md says what the rest can be.",
         };
-        format!("What statements count of themselves explains {share} of the database time. {rest}.")
+        format!("What statements count of themselves explains {share} of the database time.{rest}")
     });
     answer.say(Tone::Plain, captured);
     let active = all.active_sessions().map(|active| {
