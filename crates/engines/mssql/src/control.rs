@@ -94,10 +94,14 @@ impl Control {
         self.within(self.question_s, |wire| wire.rows(text.sql(), values, &text.columns()))
     }
 
+    /// The rows of a statement of ours with these words in its gaps.
+    pub(super) fn rows_filled(&mut self, text: Text, words: &[(&str, &str)]) -> Result<Vec<Row>> {
+        self.within(self.question_s, |wire| wire.rows(&text.filled(words), &[], &text.columns()))
+    }
+
     /// The whole number that a statement with these words answers with; `None` for no row or NULL.
     pub(super) fn answer(&mut self, text: Text, words: &[(&str, &str)]) -> Result<Option<i64>> {
-        let rows = self.within(self.question_s, |wire| wire.rows(&text.filled(words), &[], &text.columns()))?;
-        Ok(rows.first().and_then(|row| whole(row, 0)))
+        Ok(self.rows_filled(text, words)?.first().and_then(|row| whole(row, 0)))
     }
 
     /// The first whole number of a statement of ours; `None` for no row or NULL.

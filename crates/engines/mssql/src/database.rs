@@ -9,8 +9,8 @@ use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keeper as _};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Mark, Moves,
-    Part, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
-    Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
+    Part, QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry,
+    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -21,6 +21,7 @@ use super::control::Control;
 use super::copies::{self, Copies};
 use super::describe::{self, Server};
 use super::level::MssqlLevels;
+use super::queries::PlanCacheSampler;
 use super::sampler::ServerSampler;
 use super::self_test::MssqlSelfTest;
 use super::session::MssqlSession;
@@ -195,6 +196,10 @@ impl Telemetry for MssqlDatabase {
             return Ok(None);
         }
         Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.server)?)))
+    }
+
+    fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
+        Ok(Some(Box::new(PlanCacheSampler::open(&self.connector, &self.server)?)))
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {

@@ -24,6 +24,7 @@ mod pieces;
 mod plan;
 mod program;
 mod qualify;
+mod queries;
 mod sampler;
 mod seen;
 mod self_test;

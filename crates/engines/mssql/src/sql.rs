@@ -47,6 +47,7 @@ pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
         include_str!("../data/statements/permissions.toml"),
         include_str!("../data/statements/sessions.toml"),
         include_str!("../data/statements/telemetry.toml"),
+        include_str!("../data/statements/queries.toml"),
         include_str!("../data/statements/workspaces.toml"),
         include_str!("../data/statements/copies.toml"),
         include_str!("../data/statements/azure.toml"),
@@ -166,6 +167,11 @@ texts! {
     OWN_WAITS "waits of the session";
     PLAN_READS "physical reads by plan";
     PLAN "plan of a statement";
+    STATEMENT_STAMPS "stamps of statements";
+    STATEMENT_COUNTERS "counters of statements";
+    OWN_STATEMENTS "own statements";
+    STATEMENT_TEXTS "texts of statements";
+    SESSIONS_AT_WORK "sessions at work";
     WORKING_SESSIONS "sessions that work for runs";
     IS_WORKING "whether a session still works for a run";
     PLACES "our schemas";

@@ -358,7 +358,9 @@ impl Prediction {
 
     /// What binds, the first one first; nothing where no limit gives much.
     pub fn bottlenecks(&self) -> Vec<&'static str> {
-        self.fifths.iter().filter(|gain| gain.percent.value >= 100.0 * BINDS).map(|gain| gain.limit).collect()
+        // What may as well lower the rate by so much binds nothing.
+        let binds = |gain: &&LimitGain| gain.percent.value >= 100.0 * BINDS && gain.percent.value > -gain.percent.low;
+        self.fifths.iter().filter(binds).map(|gain| gain.limit).collect()
     }
 }
 

@@ -6,6 +6,7 @@ mod failover;
 mod grammar;
 mod moving;
 mod permissions;
+mod queries;
 mod requests;
 mod rights;
 mod sampling;
