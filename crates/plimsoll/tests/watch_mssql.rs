@@ -4,18 +4,16 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "common/watched.rs"]
-mod watched;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::Scene;
 use plimsoll_testbed::tds::{Column, Datum, Kind, Refusal, Reply, Request, TdsServer, answers};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use watched::interrupted;
 
 /// When the server was started, in microseconds since 1970, and when it was first asked.
 const STARTED: i64 = 1_760_000_000_000_000;
@@ -42,7 +40,7 @@ const HISTORY: [&[Made]; 6] = [
 ];
 
 fn rows(kinds: &[Kind], rows: Vec<Vec<Datum>>) -> Reply {
-    Reply::rows(kinds.iter().map(|kind| Column::new("", kind.clone())).collect(), rows)
+    Reply::rows(kinds.iter().map(|kind| Column::new("", *kind)).collect(), rows)
 }
 
 const fn whole() -> Kind {
@@ -96,7 +94,7 @@ fn plans_that_come_and_go_lose_nothing_that_was_counted_and_invent_nothing() {
     let server = TdsServer::builder().start(move |request, _| answer(request, &of_server)).unwrap();
     let url = format!("mssql://ann@localhost:{}/sales?encrypt=false", server.port());
     let mut command = scene.command(&["watch", &url, "--every", "1s", "--json"]);
-    let command = command.env("PLIMSOLL_PASSWORD", "x").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let command = command.env("PLIMSOLL_PASSWORD", "x").stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut out = String::new();
@@ -104,9 +102,9 @@ fn plans_that_come_and_go_lose_nothing_that_was_counted_and_invent_nothing() {
     for _ in 1..HISTORY.len() {
         lines.read_line(&mut out).unwrap();
     }
-    let (code, rest, err) = interrupted(child, lines);
-    assert_eq!(code, 130, "{err}");
-    out.push_str(&rest);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    lines.read_to_string(&mut out).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{out}");
     let slots: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let queries = || slots.iter().flat_map(|slot| slot["queries"].as_array().unwrap());
     let sum = |hash: &str, name: &str| -> u64 {

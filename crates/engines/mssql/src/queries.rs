@@ -66,12 +66,11 @@ impl PlanCacheSampler {
 
     /// Asks something over the connection, which is made if it isn't there and given up if it breaks or is too slow.
     fn with_control<T>(&mut self, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
-        let wire = match self.wire.take() {
-            Some(wire) => wire,
-            None => {
-                self.is_new = true;
-                self.connector.connect_once(NAME)?
-            }
+        let wire = if let Some(wire) = self.wire.take() {
+            wire
+        } else {
+            self.is_new = true;
+            self.connector.connect_once(NAME)?
         };
         let mut control = Control::on(wire, &self.connector);
         let done = work(&mut control);

@@ -81,8 +81,7 @@ pub struct Looks {
     /// Do not sample the server and its machine once a second. The run then has no verdict.
     #[arg(long)]
     pub no_samples: bool,
-    /// Watch at the same time which statements the load is made of, as `plimsoll watch` does, and say it after each run. PostgreSQL with
-    /// pg_stat_statements, MySQL and MariaDB.
+    /// Watch at the same time which statements the load is made of, as `plimsoll watch` does, and say it after each run.
     #[arg(long)]
     pub watch: bool,
 }

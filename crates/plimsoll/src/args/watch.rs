@@ -18,10 +18,10 @@ Examples:
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
 
-It reads what pg_stat_statements has counted, and changes nothing at the server. Slots are kept in the result store, with the texts of
+It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server. Slots are kept in the result store, with the texts of
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
-Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 pg_read_all_stats is missing, 7 the server was lost at the
+Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 7 the server was lost at the
 end, 130 interrupted by Ctrl-C, with the summary.")]
 pub struct Watch {
     /// What to do with what was watched.

@@ -107,6 +107,10 @@ fn judge_together(pairs: &mut [Pair<'_>]) -> usize {
             row.verdict = Verdict::Undecided;
             row.repetitions_to_decide =
                 compare::repetitions_to_decide(&row.values[0], &row.values[1], Terms { confidence, ..row.terms });
+            let advice = row.advice().map(|advice| format!(": {advice}")).unwrap_or_default();
+            row.note = Some(format!(
+                "beside the other figures that are compared with it, it may be chance (p {adjusted:.2}, adjusted by Holm){advice}"
+            ));
         }
     }
     family

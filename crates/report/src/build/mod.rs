@@ -7,6 +7,7 @@ mod bought;
 mod brings;
 mod campaign;
 mod cells;
+mod compared;
 mod comparison;
 mod cpu;
 pub mod disks;
@@ -50,7 +51,8 @@ mod waited;
 mod words;
 mod work;
 
-pub use comparison::{Compared, Comparison, Differs, comparison};
+pub use compared::{Compared, Comparison, Differs};
+pub use comparison::comparison;
 pub use grid::simulated;
 pub use list::{RunSummary, list};
 pub use overview::{HOW_TO_READ, Refusal, report, report_compared, side_by_side};

@@ -3,7 +3,8 @@
 use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use super::campaign::{Campaign, campaign};
-use super::comparison::{Compared, comparison};
+use super::compared::Compared;
+use super::comparison::comparison;
 use super::families::{self, Family, labels, names};
 use super::levels::{Level, levels};
 use super::run::{in_a_line, run, warnings};

@@ -41,3 +41,42 @@ pub fn beside(run: &RunRecord) -> Option<(&'static str, f64)> {
     let (words, sessions, is_named) = WAITS.iter().map(of).max_by(|one, other| one.1.total_cmp(&other.1))?;
     (!is_named && sessions >= WORTH_A_WORD * all && sessions > 0.0).then(|| (words, 100.0 * sessions / all))
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Phase, Repetition, SampleColumn, Samples, Verdict};
+
+    use super::*;
+
+    fn run(limit: &str, percent: f64, sessions: &[(&str, f64)]) -> RunRecord {
+        let column = |(metric, value): &(&str, f64)| SampleColumn {
+            metric: (*metric).to_owned(),
+            values: vec![Some(*value); 2],
+            ..SampleColumn::default()
+        };
+        let columns = sessions.iter().map(column).collect();
+        let samples = Samples { seconds: vec![1.0, 2.0], columns, ..Samples::default() };
+        let phase = Phase { started_seconds: 0.0, seconds: 2.0, operations: 9, ..Phase::default() };
+        let repetition = Repetition { phases: vec![phase], samples: vec![samples], ..Repetition::default() };
+        let verdict =
+            Verdict { limit: Some(limit.to_owned()), utilisation_percent: Some(percent), ..Verdict::default() };
+        RunRecord { repetitions: vec![repetition], verdict, ..RunRecord::default() }
+    }
+
+    #[test]
+    fn a_long_wait_beside_the_limit_is_told_where_the_limit_is_not_full() {
+        let sessions = [
+            ("on_cpu", 1.5),
+            ("waiting_for_log_write", 4.0),
+            ("waiting_for_log_governor", 0.5),
+            ("waiting_for_client", 2.0),
+        ];
+        assert_eq!(beside(&run("cpu", 81.0, &sessions)), Some(("the log", 56.25)));
+        // It is the limit, the limit is full, no limit is named, or it is a small part.
+        assert_eq!(beside(&run("log_write", 81.0, &sessions)), None);
+        assert_eq!(beside(&run("cpu", 99.0, &sessions)), None);
+        assert_eq!(beside(&run("none", 81.0, &sessions)), None);
+        assert_eq!(beside(&run("cpu", 81.0, &[("on_cpu", 6.0), ("waiting_for_lock", 2.0)])), None);
+        assert_eq!(beside(&run("cpu", 81.0, &[])), None);
+    }
+}

@@ -105,8 +105,9 @@ pub fn sampler(database: &dyn Database, target: &str, beside: bool) -> Result<Bo
         Some(_) => {
             Err(unsupported.hint("what other programs do there nobody counts; 'plimsoll run --watch' says it of a run"))
         }
-        None => Err(unsupported
-            .hint("so far 'plimsoll watch' reads PostgreSQL from version 14 on, MySQL and MariaDB (docs/WATCH.md)")),
+        None => Err(unsupported.hint(
+            "'plimsoll watch' reads PostgreSQL from version 14 on, MySQL, MariaDB and SQL Server (docs/WATCH.md)",
+        )),
     }
 }
 

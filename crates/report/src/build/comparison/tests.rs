@@ -52,16 +52,39 @@ fn figure(metric: &str, verdict: &str, low: f64, high: f64) -> Comparison {
 #[test]
 fn a_headline_says_what_is_equivalent_and_what_is_not_judged() {
     let same = figure("request_rate", "equivalent", 0.98, 1.02);
-    assert!(sentence(&same, "B", true).starts_with("A and B are equivalent: the request rate of B is 1"));
-    assert!(sentence(&same, "B", false).starts_with("A and B are equivalent in their first figure, and not in all"));
+    assert!(sentence(&same, "B", (true, false)).starts_with("A and B are equivalent: the request rate of B is 1"));
+    assert!(
+        sentence(&same, "B", (false, false))
+            .starts_with("A and B are equivalent in their first figure, and not in all")
+    );
     let why = Some("it was held to 1 a second".to_owned());
     let clear = Comparison { why, is_withheld: true, ..figure("knee_iops", "undecided", 3.0, 5.0) };
-    let said = sentence(&clear, "B", true);
+    let said = sentence(&clear, "B", (true, false));
     assert!(said.contains("of B is 4 times that of A") || said.contains("of B is 4.00 times that of A"), "{said}");
     assert!(said.ends_with("Better or worse it is not called, as it was held to 1 a second."), "{said}");
     // More repetitions would decide this one.
     let open = Comparison { is_withheld: false, ..clear };
-    assert!(sentence(&open, "B", true).starts_with("Which is better is undecided"));
+    assert!(sentence(&open, "B", (true, false)).starts_with("Which is better is undecided"));
+}
+
+#[test]
+fn so_small_a_difference_as_runs_of_the_same_have_only_seems_one() {
+    let run = |clock: &str| RunRecord { clock: clock.to_owned(), ..RunRecord::default() };
+    let said = |clock: &str, low: f64, high: f64| {
+        let (a, b) = (run(clock), run(clock));
+        let figure = figure("request_rate", "better", low, high);
+        let compared = Compared {
+            baseline: &a,
+            candidate: &b,
+            figures: vec![figure],
+            differences: Vec::new(),
+            notes: [Vec::new(), Vec::new()],
+        };
+        format!("{:?}", answer(&compared, "B"))
+    };
+    let small = said("real", 1.04, 1.18);
+    assert!(small.contains("B seems better: ") && small.contains("run both again in turn"), "{small}");
+    assert!(said("real", 1.3, 1.5).contains("B is better: ") && said("virtual", 1.04, 1.18).contains("B is better: "));
 }
 
 #[test]

@@ -1,0 +1,182 @@
+//! Why one run is better than another, as far as the runs say it: what held each back, what would raise its rate, what was changed, and under which
+//! conditions both were measured.
+
+use plimsoll_measurement::{Gain, RunRecord, Subject};
+
+use super::super::bought::held_back;
+use super::super::compared::{Compared, Differs, ratio_at, shared_kinds, times};
+use super::super::{kinds::Kind, waited, words};
+use crate::model::format::{self, plain};
+
+/// More differences than this stand in the table alone.
+const MOST_DIFFERENCES: usize = 6;
+
+/// A kind of request whose time is this many times another is worth a sentence.
+const WORTH_A_SENTENCE: f64 = 1.25;
+
+/// What differs between runs without anybody's doing.
+const CLIENT_LOAD: &str = "client's load";
+
+/// How the sentences of a verdict without a limit begin that say why, and what to do: the others say what is known all the same.
+const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
+
+/// What the first sentence of a verdict without a limit says of sessions that something else held up.
+const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
+
+/// What would raise each run's rate most, by its model, and what comes near to that.
+pub(super) fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
+    let of = |run: &RunRecord, letter: &str| {
+        run.verdict.limit.as_ref()?;
+        let mut all: Vec<&Gain> = run.verdict.gains.iter().filter(|gain| gain.gain_percent > 0.0).collect();
+        all.sort_by(|one, other| other.gain_percent.total_cmp(&one.gain_percent));
+        let least = all.first()?.gain_percent * NEARLY;
+        let all = all.into_iter().take_while(|gain| gain.gain_percent >= least).take(2);
+        let said = all.map(|gain| {
+            let digits = usize::from(gain.gain_percent < 10.0);
+            let percent = plimsoll_measurement::units::format_decimals(gain.gain_percent, digits);
+            format!("{} by {percent} %", plain(&gain.change))
+        });
+        let said: Vec<String> = said.collect();
+        Some(format!("{} in {letter}", said.join(" or ")))
+    };
+    let all: Vec<String> = [of(one.baseline, "A"), of(one.candidate, b)].into_iter().flatten().collect();
+    let of_locks = [one.baseline, one.candidate].iter().any(|run| run.verdict.limits().any(|limit| limit == "locks"));
+    let proviso =
+        if of_locks { " Without locks sessions come to what they would wait for next, which nobody sees." } else { "" };
+    (!all.is_empty()).then(|| format!("What would raise the rate, by a model: {}.{proviso}", all.join("; ")))
+}
+
+/// A gain that is so large a part of the largest is told as well.
+const NEARLY: f64 = 0.5;
+
+/// What a verdict without a limit says of times: that of one core, and of what sessions waited for.
+const ONE_CORE: &str = "uses one core at a time";
+const WAITED: &str = " sessions waited for ";
+
+/// What held a run back, with how far it was used; without a limit what is known of it.
+pub(super) fn limit(run: &RunRecord) -> String {
+    if let Some(held) = held_back(run) {
+        return held;
+    }
+    let verdict = &run.verdict;
+    match verdict.limit.as_deref() {
+        None => {
+            let is_known = |sentence: &&String| NOT_KNOWN.iter().all(|begin| !sentence.starts_with(begin));
+            let known = verdict.evidence.iter().find(is_known).map(|known| format!(" ({})", plain(known)));
+            format!("not known for want of evidence{}", known.unwrap_or_default())
+        }
+        Some("none") => {
+            let is_held = |sentence: &&String| HELD.iter().any(|part| sentence.contains(part));
+            let of = |begin: &str| verdict.evidence.iter().find(|sentence| sentence.contains(begin));
+            // Times decide where no limit does: those of one core, or of what sessions wait for.
+            let told = verdict.evidence.first().filter(is_held).or_else(|| of(ONE_CORE)).or_else(|| of(WAITED));
+            let told = told.map(|told| told.split(", and ").next().unwrap_or(told));
+            let told = told.map(|told| format!(" ({})", plain(told)));
+            format!("no limit that was watched{}", told.unwrap_or_default())
+        }
+        limit => {
+            let said = words::limits_used(limit, &verdict.also, verdict.utilisation_percent.and_then(words::used));
+            // Names begin with a capital there, and stand in a sentence here.
+            let mut rest = said.chars();
+            let said: String = match rest.next().filter(|_| !said.starts_with("CPU")) {
+                Some(first) => first.to_lowercase().chain(rest).collect(),
+                None => said,
+            };
+            let beside = waited::beside(run)
+                .map(|(what, percent)| format!("; sessions waited for {what} in {percent:.0} % of their time"));
+            said + &beside.unwrap_or_default()
+        }
+    }
+}
+
+pub(super) fn changed(one: &Compared<'_>, b: &str) -> String {
+    // How busy our client was follows from the rate.
+    let differences: Vec<&Differs> = one.differences.iter().filter(|one| one.what != CLIENT_LOAD).collect();
+    if differences.is_empty() {
+        return format!("No setting that the runs record differs between A and {b}.{}", unrecorded(one));
+    }
+    // Where a value comes from stands among the details.
+    let short = |value: &str| match plain(value).split_once(" (") {
+        Some((begin, _)) if !begin.is_empty() => begin.to_owned(),
+        _ => plain(value),
+    };
+    let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "unknown".to_owned(), short);
+    let said = differences.iter().take(MOST_DIFFERENCES);
+    let said = said.map(|one| format!("{} {} → {}", plain(&one.what), shown(&one.values[0]), shown(&one.values[1])));
+    let said: Vec<String> = said.collect();
+    let rest = differences.len().saturating_sub(MOST_DIFFERENCES);
+    let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    format!("Changed from A to {b}: {}{rest}.{}", said.join("; "), unrecorded(one))
+}
+
+/// What may differ and is in no record. Of a volume there is none of it.
+fn unrecorded(one: &Compared<'_>) -> &'static str {
+    if one.baseline.subject == Subject::Volume { "" } else { " Indexes and plans are not recorded." }
+}
+
+/// Under which conditions both were measured, as far as they are the same.
+pub(super) fn conditions(one: &Compared<'_>, b: &str) -> Option<String> {
+    let of = |run: &RunRecord| {
+        let complete = run.repetitions.iter().filter(|repetition| repetition.complete);
+        let count = complete.clone().count();
+        let seconds: f64 = complete.flat_map(|repetition| &repetition.phases).map(|phase| phase.seconds).sum();
+        let each = (count > 0 && seconds > 0.0).then(|| format!(" of {}", format::seconds(seconds / count as f64)));
+        let sessions = run.parameters.get("sessions").and_then(serde_json::Value::as_u64);
+        let sessions = sessions
+            .map(|sessions| format!("{}, ", format::count(usize::try_from(sessions).unwrap_or(usize::MAX), "session")))
+            .unwrap_or_default();
+        let data = run.ceilings.iter().find(|ceiling| ceiling.resource == "data" && ceiling.unit == "MB");
+        let data =
+            data.and_then(|data| Some(format!(", {} MB of data", format::number(data.value)?))).unwrap_or_default();
+        let version =
+            run.engine_version.as_deref().and_then(|version| plain(version).split(" (").next().map(str::to_owned));
+        let version = version.map(|version| format!(", {} {version}", plain(&run.engine))).unwrap_or_default();
+        let repetitions = format::count(count, "repetition");
+        format!("{sessions}{repetitions}{}{data}{version}", each.unwrap_or_default())
+    };
+    if one.baseline.subject == Subject::Volume {
+        return None;
+    }
+    let (of_a, of_b) = (of(one.baseline), of(one.candidate));
+    Some(if of_a == of_b { format!("Both: {of_a}.") } else { format!("A: {of_a}. {b}: {of_b}.") })
+}
+
+/// The kind of request whose time changed most, where there are several.
+pub(super) fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
+    // What a volume does is one figure each, with a verdict.
+    if one.baseline.subject == Subject::Volume {
+        return None;
+    }
+    let kinds = shared_kinds(one);
+    // The median of few answers is steadier than what is rare among them. What many requests wait for counts more than what few do.
+    let made = |at: usize| kinds.iter().map(|pair| pair[at].operations).sum::<u64>().max(1) as f64;
+    let totals = [made(0), made(1)];
+    let time = |pair: &[Kind; 2]| {
+        let [a, b] = [0, 1].map(|at| pair[at].ms(50.0, |kind| Some(&kind.times)));
+        let part = (pair[0].operations as f64 / totals[0]).max(pair[1].operations as f64 / totals[1]);
+        Some((b? - a?).abs() * part)
+    };
+    let all = kinds.iter().filter_map(|pair| Some((pair, ratio_at(pair, 50.0)?, time(pair)?)));
+    let (pair, ratio, _) = all.max_by(|one, other| one.2.total_cmp(&other.2))?;
+    (kinds.len() > 1 && ratio.max(ratio.recip()) >= WORTH_A_SENTENCE).then(|| {
+        let shown = times(ratio).unwrap_or_default();
+        let p99 = ratio_at(pair, 99.0).and_then(times).map(|times| format!(", and its p99 {times} times"));
+        format!(
+            "Of the requests, {} changed most: its latency p50 in {b} is {shown} times that in A{}.",
+            plain(&pair[0].kind),
+            p99.unwrap_or_default()
+        )
+    })
+}
+
+/// That no request failed, where requests were made.
+pub(super) fn failures(one: &Compared<'_>, b: &str) -> Option<String> {
+    let of = |run: &RunRecord| {
+        let kinds = || run.repetitions.iter().flat_map(|repetition| &repetition.requests);
+        (kinds().next().is_some()).then(|| kinds().flat_map(|kind| kind.errors.values()).sum::<u64>())
+    };
+    match (of(one.baseline)?, of(one.candidate)?) {
+        (0, 0) => Some("No request failed in either.".to_owned()),
+        (in_a, in_b) => Some(format!("Requests failed: {in_a} in A, {in_b} in {b}.")),
+    }
+}
