@@ -59,6 +59,9 @@ pub fn report_compared(records: &[RunRecord], refusal: Refusal, compared: &[Comp
     answers.chain([together]).chain(runs.zip(records).map(told)).collect()
 }
 
+/// So many runs that failed are told one by one.
+const MOST_ERRORS: usize = 3;
+
 /// Of more runs than these each has its answer, picture and table, and its details are in its own report.
 const MOST_IN_FULL: usize = 6;
 
@@ -177,6 +180,13 @@ fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> P
     let open = records.iter().filter(|record| words::state(record) != words::COMPLETE).count();
     if open > 0 {
         part.say(Tone::Warning, format!("{open} of {} did not complete.", count(records.len(), "run")));
+        // Why is the answer to what somebody changed.
+        for (record, error) in
+            records.iter().filter_map(|record| Some((record, record.error.as_ref()?))).take(MOST_ERRORS)
+        {
+            let called = record.label.as_deref().unwrap_or(&record.test);
+            part.say(Tone::Warning, format!("{} failed: {}", plain(called), plain(&error.message)));
+        }
     }
     let warned = records.iter().filter(|record| !warnings(record, &steadiness(record))[0].is_empty()).count();
     if warned > 0 {

@@ -30,7 +30,10 @@ pub(super) fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
         let mut all: Vec<&Gain> = run.verdict.gains.iter().filter(|gain| gain.gain_percent > 0.0).collect();
         all.sort_by(|one, other| other.gain_percent.total_cmp(&one.gain_percent));
         let least = all.first()?.gain_percent * NEARLY;
-        let all = all.into_iter().take_while(|gain| gain.gain_percent >= least).take(2);
+        all.retain(|gain| gain.gain_percent >= least);
+        // What was named goes first.
+        all.sort_by_key(|gain| run.verdict.limits().all(|limit| limit != gain.limit));
+        let all = all.into_iter().take(2);
         let said = all.map(|gain| {
             let digits = usize::from(gain.gain_percent < 10.0);
             let percent = plimsoll_measurement::units::format_decimals(gain.gain_percent, digits);
@@ -102,12 +105,22 @@ pub(super) fn changed(one: &Compared<'_>, b: &str) -> String {
     };
     let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "unknown".to_owned(), short);
     let said = differences.iter().take(MOST_DIFFERENCES);
-    let said = said.map(|one| format!("{} {} → {}", plain(&one.what), shown(&one.values[0]), shown(&one.values[1])));
+    let sized = |one: &Differs, at: usize| in_mib(&one.what, &shown(&one.values[at]));
+    let said = said.map(|one| format!("{} {} → {}", plain(&one.what), sized(one, 0), sized(one, 1)));
     let said: Vec<String> = said.collect();
     let rest = differences.len().saturating_sub(MOST_DIFFERENCES);
     let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("Changed from A to {b}: {}{rest}.{}", said.join("; "), unrecorded(one))
 }
+
+/// The value of a size that a server tells in bytes, in MiB.
+fn in_mib(name: &str, value: &str) -> String {
+    let bytes = value.parse::<u64>().ok().filter(|_| name.contains("size"));
+    let whole = bytes.filter(|bytes| *bytes >= MIB && bytes % MIB == 0);
+    whole.map_or_else(|| value.to_owned(), |bytes| format!("{} MiB", format::whole(bytes / MIB)))
+}
+
+const MIB: u64 = 1 << 20;
 
 /// What may differ and is in no record. Of a volume there is none of it.
 fn unrecorded(one: &Compared<'_>) -> &'static str {
@@ -178,5 +191,55 @@ pub(super) fn failures(one: &Compared<'_>, b: &str) -> Option<String> {
     match (of(one.baseline)?, of(one.candidate)?) {
         (0, 0) => Some("No request failed in either.".to_owned()),
         (in_a, in_b) => Some(format!("Requests failed: {in_a} in A, {in_b} in {b}.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::Verdict;
+
+    use super::*;
+
+    #[test]
+    fn sizes_in_bytes_are_told_in_mib_and_other_numbers_are_not() {
+        assert_eq!(in_mib("innodb_buffer_pool_size", "268435456"), "256 MiB");
+        for (name, value) in [("block_size", "8192"), ("max_connections", "268435456"), ("work_mem_size", "64MB")] {
+            assert_eq!(in_mib(name, value), value);
+        }
+    }
+
+    #[test]
+    fn the_gain_of_what_is_named_goes_first_and_small_ones_are_left_out() {
+        let gain = |limit: &str, change: &str, gain_percent: f64| Gain {
+            limit: limit.to_owned(),
+            change: change.to_owned(),
+            gain_percent,
+            ..Gain::default()
+        };
+        let verdict = Verdict {
+            limit: Some("log_write".to_owned()),
+            gains: vec![
+                gain("cpu", "faster cores", 6.8),
+                gain("log_write", "faster log", 4.8),
+                gain("memory", "memory", 1.0),
+            ],
+            ..Verdict::default()
+        };
+        let run = RunRecord { verdict, ..RunRecord::default() };
+        let compared = Compared {
+            baseline: &run,
+            candidate: &run,
+            figures: Vec::new(),
+            differences: Vec::new(),
+            notes: [Vec::new(), Vec::new()],
+        };
+        let told = gains(&compared, "B").unwrap();
+        assert!(
+            told.starts_with(
+                "What would raise the rate, by a model: faster log by 4.8 % or faster cores by 6.8 % in A"
+            ),
+            "{told}"
+        );
+        assert!(!told.contains("memory"), "{told}");
     }
 }
