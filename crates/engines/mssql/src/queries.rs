@@ -18,7 +18,6 @@ use super::abilities::Ability;
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
 use super::describe;
-
 use super::sql::{self, Product, Text};
 use super::waits;
 use super::wire::Wire;

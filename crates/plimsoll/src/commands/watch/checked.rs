@@ -76,6 +76,8 @@ struct Counted {
     /// How often some were dropped, where the server says it.
     dropped: Option<u64>,
     since_us: Option<i64>,
+    /// Whether somebody may have emptied the list since then without a stamp of it.
+    may_be_emptied: bool,
     elapsed_us: u64,
     read: Duration,
 }
@@ -121,6 +123,7 @@ impl Counted {
                 Evictions::Untold => None,
             },
             since_us: snapshot.end.reset_us,
+            may_be_emptied: snapshot.end.are_stamps_derived,
             elapsed_us: sum(Measure::ElapsedUs),
             read,
         }
@@ -150,6 +153,7 @@ impl Counted {
 
     fn say(&self, answer: &mut Part) {
         let whole = format::whole;
+        let unless = if self.may_be_emptied { ", unless somebody emptied the list since" } else { "" };
         let since = self.since_us.map_or_else(String::new, |us| format!(" since {}", shown(us)));
         let taken = self.room.map_or_else(
             || format!("{} statements are kept", whole(self.statements)),
@@ -157,7 +161,9 @@ impl Counted {
         );
         let headline = match self.state() {
             State::Empty => "No statement was counted yet: a watch sees all from its beginning.".to_owned(),
-            State::Normal if self.dropped.is_some() => format!("All statements that ran{since} are there: {taken}."),
+            State::Normal if self.dropped.is_some() => {
+                format!("All statements that ran{since} are there{unless}: {taken}.")
+            }
             State::Normal => format!("{taken}; the server does not say whether it dropped some."),
             State::NearlyFull => format!("{taken}: what comes next may have no room of its own."),
             State::Dropping => {
@@ -248,6 +254,7 @@ mod tests {
             once: 0,
             dropped: Some(0),
             since_us: None,
+            may_be_emptied: false,
             elapsed_us: 0,
             read: Duration::from_millis(2),
         };
