@@ -166,6 +166,38 @@ fn deadlocks_are_rolled_back_and_tried_again_as_a_class_of_their_own() {
     assert!(over <= 4, "{low} {record}");
 }
 
+/// Some of the requests fail by what they ask for.
+const FAILING: &str = r#"
+name = "failing"
+steps = ["requests"]
+existing = true
+
+[[request]]
+name = "good"
+weight = 90
+statements = ["SELECT 1"]
+
+[[request]]
+name = "bad"
+weight = 10
+statements = ["SELECT 1 / 0"]
+
+[parameters]
+sessions = 1
+"#;
+
+#[test]
+fn failures_that_are_allowed_are_a_warning_and_others_end_the_run() {
+    let scene = Scene::new();
+    let target = database("failing", "SELECT 1");
+    let own = definition(&scene, FAILING);
+    run(&scene, &own, &target, &[]).failed(7, &["of the requests failed", "division by zero", "allowed_failures"]);
+    let record = &run(&scene, &own, &target, &["--set", "allowed_failures=50"]).json()[0];
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains("of the requests failed (bad") && warnings.contains("division by zero"), "{warnings}");
+    assert!(record["error"].is_null() && record["verdict"].is_object(), "{record}");
+}
+
 #[test]
 fn existing_tables_are_read_only_unless_writing_is_allowed() {
     let scene = Scene::new();

@@ -31,8 +31,8 @@ use crate::workload::custom::{CustomWorkload, Draw, Ready};
 use crate::workload::rehearsal::rehearse;
 use crate::workload::request::Workload;
 
-/// A run in which more requests fail is not valid (reference, A20).
-const MOST_FAILED_PERCENT: f64 = 1.0;
+/// A run in which more percent of the requests fail is not valid, unless its user allows more (reference, A20).
+const ALLOWED_FAILURES: &str = "1";
 
 const PARAMETERS: &[&Parameter] = &[
     &VOLUME,
@@ -113,6 +113,12 @@ const PARAMETERS: &[&Parameter] = &[
     )
     .or("no")
     .formerly("shrink", &[["volumes", "no"], ["all", "yes"]]),
+    &Parameter::new(
+        "allowed_failures",
+        Kind::Count(0, 100),
+        "Percent of the requests that may fail in a valid run.",
+    )
+    .or(ALLOWED_FAILURES),
     &SEED,
 ];
 
@@ -317,10 +323,8 @@ impl Measure for Requests {
         if let Some(own) = own {
             warn_of_untouched(own, keep);
         }
-        valid(&sum, judged).map_err(|error| match own.and_then(Ready::server_error) {
-            Some(first) => Error { message: format!("{}; the first: {first}", error.message), ..error },
-            None => error,
-        })
+        let first = own.and_then(Ready::server_error);
+        judge(&sum, judged, (parameters.count("allowed_failures"), first), keep)
     }
 
     fn finish(&mut self, database: &dyn Database, workspace: &Workspace, interrupt: &Interrupt) -> Result<()> {
@@ -340,9 +344,13 @@ fn warn_of_untouched(own: &Ready, keep: &mut Keep<'_>) {
     }
 }
 
-fn valid(recorder: &Recorder, judged: Sums) -> Result<()> {
+/// From so many percent of failed requests on a run that is valid says so.
+const WORTH_A_WARNING: f64 = 1.0;
+
+/// An error if more requests failed than are allowed, in percent, with what the target said first.
+fn judge(recorder: &Recorder, judged: Sums, (allowed, first): (u64, Option<&str>), keep: &mut Keep<'_>) -> Result<()> {
     let percent = judged.failed_percent();
-    if percent <= MOST_FAILED_PERCENT {
+    if percent <= WORTH_A_WARNING.min(allowed as f64) {
         return Ok(());
     }
     let kinds = recorder.kinds();
@@ -350,6 +358,13 @@ fn valid(recorder: &Recorder, judged: Sums) -> Result<()> {
         .iter()
         .flat_map(|kind| kind.errors.iter().map(move |(class, count)| format!("{} {class}: {count}", kind.kind)));
     let classes = classes.collect::<Vec<_>>().join(", ");
-    Err(Error::new(ErrorKind::Statement, format!("{percent:.1} % of the requests failed ({classes})"))
-        .hint("a run with more than 1 % of errors is not valid; see what the server says about them"))
+    let first = first.map(|first| format!("; the first: {first}")).unwrap_or_default();
+    let message = format!("{percent:.1} % of the requests failed ({classes}){first}");
+    if percent <= allowed as f64 {
+        keep.warn(message);
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Statement, message).hint(format!(
+        "a run with more than {allowed} % of errors is not valid; see what the server says about them, or allow more: --set allowed_failures=10"
+    )))
 }

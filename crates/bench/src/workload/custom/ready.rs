@@ -32,6 +32,8 @@ pub struct Ready {
     seed: u64,
     /// What the target said when a request failed for the first time.
     server_error: OnceLock<String>,
+    /// The same of what passes, such as a deadlock: a request is tried again after it, and may fail in the end.
+    passing_error: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -135,12 +137,21 @@ impl Ready {
                 asked,
             });
         }
-        Ok(Self { kinds, mix, begin, commit, rollback, seed, server_error: OnceLock::new() })
+        Ok(Self {
+            kinds,
+            mix,
+            begin,
+            commit,
+            rollback,
+            seed,
+            server_error: OnceLock::new(),
+            passing_error: OnceLock::new(),
+        })
     }
 
     /// What the target said when a request failed for the first time.
     pub fn server_error(&self) -> Option<&str> {
-        self.server_error.get().map(String::as_str)
+        self.server_error.get().or_else(|| self.passing_error.get()).map(String::as_str)
     }
 
     /// Requests of which most should touch a row, as their statements read or change what they name: a name each.
@@ -195,9 +206,10 @@ impl<'a> Session<'a> {
         let kind = &work.kinds[kind];
         let outcome = self.attempt(kind, requester).await;
         if let Err(error) = &outcome
-            && !matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Busy)
+            && error.kind != ErrorKind::Cancelled
         {
-            work.server_error.get_or_init(|| error.message.clone());
+            let first = if error.kind == ErrorKind::Busy { &work.passing_error } else { &work.server_error };
+            first.get_or_init(|| error.message.clone());
         }
         outcome.map(Some).map_err(|error| match error.kind {
             // What the engine was not even asked.
