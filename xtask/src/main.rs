@@ -18,6 +18,7 @@ mod servers;
 mod sessions;
 mod stall;
 mod tasks;
+mod watched;
 
 use std::env;
 use std::process::ExitCode;
@@ -77,6 +78,9 @@ The tasks of the repository.
                                     --write puts the tables into docs/ENGINES.md
   cargo xtask sampling [--program FILE]
                                     what looking at a server once a second costs its throughput, in interleaved pairs
+  cargo xtask watched [--program FILE]
+                                    what `plimsoll watch` costs a server that knows 5,000 statements: its CPU time, how long questions
+                                    take, and the throughput that is left
   cargo xtask help                  this text
 
 Exit codes: that of the step that failed; 2 for wrong usage; 3 if something has to be installed first.
@@ -109,6 +113,7 @@ fn main() -> ExitCode {
         ["foretold", rest @ ..] => induced::foretold(rest),
         ["matrix", rest @ ..] => matrix::matrix(rest),
         ["sampling", rest @ ..] => sampling::sampling(rest),
+        ["watched", rest @ ..] => watched::watched(rest),
         ["help" | "-h" | "--help"] => {
             say(HELP);
             Ok(())
