@@ -1,4 +1,4 @@
-//! What runs between completions: sessions are looked at every second, a ledger sees to it that no time counts twice, and waits and
+//! What runs between completions: sessions are looked at again and again, a ledger sees to it that no time counts twice, and waits and
 //! blockers are added up by slot.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +11,6 @@ use plimsoll_measurement::counters::{Item, Measure, Values};
 use plimsoll_profile::bucket::{Key, Sum};
 use plimsoll_profile::ledger::{Active, Closed, Sample};
 use plimsoll_profile::{About, Blocker, Ledger, Record, Sampled, Slot, Status};
-
-/// From one look at the sessions to the next.
-pub const SPACING: Duration = Duration::from_secs(1);
 
 /// A look stands for no longer time than this.
 const LONGEST_US: u64 = 10_000_000;
@@ -37,9 +34,9 @@ impl Activity {
         Self { cpus, ..Self::default() }
     }
 
-    /// When the next look is due.
-    pub fn due(&self, now: Moment) -> Moment {
-        self.last.map_or(now, |last| last.after(SPACING))
+    /// When the next look is due, so long after the last.
+    pub fn due(&self, now: Moment, spacing: Duration) -> Moment {
+        self.last.map_or(now, |last| last.after(spacing))
     }
 
     /// Takes a look that was made at a moment of our own clock.
@@ -233,6 +230,6 @@ mod tests {
         assert_eq!(activity.waits[&(Some(Item(12)), "locks of other sessions: Lock tuple".to_owned())], 2_000_000);
         let sampled = activity.sampled;
         assert_eq!((sampled.most_sessions, sampled.most_on_cpu, sampled.us), (7, 1, 2_000_000));
-        assert_eq!(activity.due(at(3)), at(4));
+        assert_eq!(activity.due(at(3), Duration::from_secs(1)), at(4));
     }
 }

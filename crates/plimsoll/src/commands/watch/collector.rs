@@ -12,10 +12,11 @@ use plimsoll_measurement::Moment;
 use plimsoll_measurement::counters::{Item, Measure};
 use plimsoll_profile::{Known, Record, Refusal, Slot, Snapshot, diff};
 
-use super::activity::{Activity, SPACING};
+use super::activity::Activity;
 use super::alerts::Alert;
 use super::filters::Filters;
 use super::keeper::Keeper;
+use super::pace::Pace;
 use super::show::Counts;
 use super::sums::Sums;
 use crate::printer::Printer;
@@ -63,6 +64,8 @@ pub struct Manner {
 struct Reading {
     slot: Slot,
     seen: Seen,
+    /// How long the counters took.
+    took: Duration,
     snapshot: Snapshot,
 }
 
@@ -80,6 +83,7 @@ pub struct Collector {
     sampler: Box<dyn QuerySampler>,
     clock: Arc<dyn Clock>,
     manner: Manner,
+    pace: Pace,
     known: Known,
     texts: BTreeMap<Item, QueryText>,
     /// Statements whose text is that of a session, and not the one that is counted by.
@@ -108,6 +112,7 @@ impl Collector {
         Self {
             sampler,
             clock: Arc::clone(clock),
+            pace: Pace::of(Duration::from_micros(manner.slot_us)),
             manner,
             known,
             texts: keeper.as_ref().map_or_else(BTreeMap::new, Keeper::texts),
@@ -130,12 +135,12 @@ impl Collector {
         let reading = self.read(printer)?;
         let (slot, own) = (&reading.slot, self.sampler.own());
         self.activity.close(
-            &mut Record::of(slot, &own, self.manner.slot_us),
+            &mut Record::of(slot, &own, self.pace.slot_us()),
             slot,
             reading.snapshot.start.clock_us,
             &own,
         );
-        let mut record = Record::of(slot, &self.sampler.own(), self.manner.slot_us);
+        let mut record = Record::of(slot, &self.sampler.own(), self.pace.slot_us());
         self.look_up(&Sums::of_record(&record), 0, printer);
         self.manner.only.leave_out(&mut record, &self.texts);
         self.keep(record, &reading.snapshot, false, printer);
@@ -214,7 +219,7 @@ impl Collector {
     fn keep(&mut self, record: Record, snapshot: &Snapshot, is_last: bool, printer: &Printer) {
         let Some(keeper) = &mut self.keeper else { return };
         let own = self.sampler.own();
-        let (known, texts, length) = (&mut self.known, &self.texts, (&own[..], self.manner.slot_us));
+        let (known, texts, length) = (&mut self.known, &self.texts, (&own[..], self.pace.slot_us()));
         let mut record = keeper.take_over(known, snapshot, length, is_last, printer).unwrap_or(record);
         self.manner.only.leave_out(&mut record, texts);
         keeper.keep(known, record, texts, is_last, printer);
@@ -232,15 +237,17 @@ impl Collector {
         let mut refused = Refusal::Torn;
         for attempt in 0..2 {
             self.sample(printer);
+            let begun = self.clock.now();
             let snapshot = match self.sampler.snapshot() {
                 Err(error) if error.kind == ErrorKind::Lost && attempt == 0 => continue,
                 snapshot => snapshot?,
             };
             let seen = Seen { server_us: snapshot.end.clock_us, own: self.clock.now() };
-            match diff(&mut self.known, &snapshot, self.manner.slot_us) {
+            let took = seen.own.since(begun);
+            match diff(&mut self.known, &snapshot, self.pace.slot_us()) {
                 Ok(slot) => {
                     self.sample(printer);
-                    return Ok(Reading { slot, seen, snapshot });
+                    return Ok(Reading { slot, seen, took, snapshot });
                 }
                 Err(refusal) => refused = refusal,
             }
@@ -253,8 +260,13 @@ impl Collector {
         if !self.manner.has_samples {
             return;
         }
+        let begun = self.clock.now();
         match self.sampler.sessions() {
-            Ok(Some(sample)) => self.activity.take(&sample, self.clock.now()),
+            Ok(Some(sample)) => {
+                let now = self.clock.now();
+                self.activity.take(&sample, now);
+                self.pace.looked(now.since(begun)).iter().for_each(|sentence| printer.warning(sentence));
+            }
             Ok(None) => self.manner.has_samples = false,
             Err(error) if error.kind == ErrorKind::Lost => {}
             Err(error) => {
@@ -265,14 +277,14 @@ impl Collector {
     }
 
     fn wait(&mut self, seen: Seen, end: Option<Moment>, interrupt: &Interrupt, printer: &Printer) {
-        let next = next_begin(seen, self.clock.now(), self.manner.slot_us);
+        let next = next_begin(seen, self.clock.now(), self.pace.slot_us());
         let next = end.filter(|end| *end < next).unwrap_or(next);
-        let mut due = self.activity.due(self.clock.now());
+        let mut due = self.activity.due(self.clock.now(), self.pace.spacing());
         while self.clock.now() < next && interrupt.signal().is_none() {
             if self.manner.has_samples && self.clock.now() >= due {
                 self.sample(printer);
-                // A server that does not answer is asked once a second as well.
-                due = self.clock.now().after(SPACING);
+                // A server that does not answer is asked as often.
+                due = self.clock.now().after(self.pace.spacing());
                 continue;
             }
             let wake = if self.manner.has_samples { next.min(due) } else { next };
@@ -295,7 +307,7 @@ impl Collector {
         self.is_lost = false;
         self.slots += 1;
         let (slot, own) = (&reading.slot, self.sampler.own());
-        let mut record = Record::of(slot, &own, self.manner.slot_us);
+        let mut record = Record::of(slot, &own, self.pace.slot_us());
         self.activity.close(&mut record, slot, reading.snapshot.start.clock_us, &own);
         self.look_up(&Sums::of_record(&record), self.manner.listed, printer);
         self.manner.only.leave_out(&mut record, &self.texts);
@@ -309,8 +321,8 @@ impl Collector {
         // What was told is in the store, also after a kill.
         self.keep(record, &reading.snapshot, is_last, printer);
         told(&Told { slot, sums: &sums, texts: &self.texts, alerts: &alerts });
-        for alert in &alerts {
-            printer.warning(alert);
+        for warning in alerts.iter().chain(&self.pace.read(reading.took)) {
+            printer.warning(warning);
         }
     }
 

@@ -17,6 +17,7 @@ mod listed;
 mod marked;
 pub mod metrics;
 mod names;
+mod pace;
 mod ranges;
 mod show;
 mod shown;
