@@ -57,6 +57,8 @@ vocabulary! {
         EngineCpuSeconds = "engine_cpu_seconds",
         /// CPU time of our own process.
         ClientCpuSeconds = "client_cpu_seconds",
+        /// Bytes that statements wrote to temporary files.
+        TempWriteBytes = "temp_write_bytes",
         /// Time that sessions waited because a governor let no more log through.
         LogRateGovernorWaitSeconds = "log_rate_governor_wait_seconds",
         /// Time that sessions waited for the log to be durable, a governor's part excepted.

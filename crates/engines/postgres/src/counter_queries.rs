@@ -33,6 +33,7 @@ pub(super) fn sources(version: u32) -> Vec<Source> {
         Commits,
         Late(Counter::CacheMissPages),
         Late(Counter::CacheLookupPages),
+        Late(Counter::TempWriteBytes),
         Late(Counter::DataReads),
         Late(Counter::DataReadStallSeconds),
     ];
@@ -50,7 +51,7 @@ pub(super) fn sources(version: u32) -> Vec<Source> {
     ];
     // Pages that sessions write are counted by the checkpointer.
     let written: &[Column] = &[Fresh(Counter::DataWrites)];
-    let (database, files) = if version < IO_VERSION { (database, written) } else { (&database[..3], files) };
+    let (database, files) = if version < IO_VERSION { (database, written) } else { (&database[..4], files) };
     let all: [(&str, &'static [Column]); 4] = [
         ("counters of the database", database),
         ("position of the log", &[Fresh(Counter::LogWriteBytes)]),

@@ -34,7 +34,7 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 37] = [
+const COLUMNS: [(&str, &str, &[Make]); 38] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -49,6 +49,7 @@ const COLUMNS: [(&str, &str, &[Make]); 37] = [
     ("device_read_rate", "MB/s", &[Rate(Counter::DeviceReadBytes, PER_MB)]),
     ("device_write_rate", "MB/s", &[Rate(Counter::DeviceWriteBytes, PER_MB)]),
     ("log_write_rate", "MB/s", &[Rate(Counter::LogWriteBytes, PER_MB)]),
+    ("temp_write_rate", "MB/s", &[Rate(Counter::TempWriteBytes, PER_MB)]),
     ("cache_misses", "pages/s", &[Rate(Counter::CacheMissPages, 1.0)]),
     ("cache_lookups", "pages/s", &[Rate(Counter::CacheLookupPages, 1.0)]),
     ("data_read_latency", "ms", &[Each(Counter::DataReadStallSeconds, Counter::DataReads, 1e3)]),
