@@ -26,6 +26,16 @@ pub struct Load {
     pub embedded: bool,
 }
 
+impl Load {
+    /// Sessions that waited on average before they tried a request again.
+    pub(super) fn retrying(&self) -> f64 {
+        let part = self.between_attempts.clamp(0.0, 1.0);
+        // Those that wait for an answer have the rest of the requests' time.
+        let all = self.busy.filter(|_| part < 1.0).map_or(self.sessions, |busy| busy / (1.0 - part));
+        part * all.min(self.sessions)
+    }
+}
+
 /// What was found of a limit.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -56,13 +66,15 @@ pub struct Used {
     pub columns: &'static [&'static str],
 }
 
-/// What holds sessions up inside the server that no limit stands for.
+/// What holds sessions up that no limit stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
     /// They sleep, as their statements requested.
     Asleep,
     /// They wait for what the server or its machine has a name for: a standby, a pipe, an extension.
     Named,
+    /// They wait at our client, before they try a request again that failed in a conflict.
+    Retrying,
 }
 
 /// What a stretch of time came to.

@@ -61,7 +61,7 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
     // Nor is it what one would change where many sessions are held up by what no limit stands for.
-    let beyond = outside::beyond_limits(&means).filter(|(_, sessions)| {
+    let beyond = outside::beyond_limits(&means, load).filter(|(_, sessions)| {
         let less = model.less_elsewhere(sessions * (1.0 - 1.0 / MORE));
         let is_less = |first: &Found| match first.rule.limit {
             // Others wait for the locks that somebody has who sleeps.

@@ -46,12 +46,15 @@ pub(super) fn in_pipe(means: &Means<'_>) -> f64 {
     means.each_of("waiting").iter().filter(|(name, _)| *name == PIPE_WAIT).map(|(_, sessions)| sessions).sum()
 }
 
-/// What holds most sessions up inside the server that no limit stands for, and how many.
-pub(super) fn beyond_limits(means: &Means<'_>) -> Option<(Beyond, f64)> {
-    let asleep = means.column("sleeping").unwrap_or(0.0);
+/// What holds most sessions up that no limit stands for, and how many.
+pub(super) fn beyond_limits(means: &Means<'_>, load: &Load) -> Option<(Beyond, f64)> {
     let named = means.column("waiting_for_others").unwrap_or(0.0) + in_pipe(means);
-    let most = if asleep >= named { (Beyond::Asleep, asleep) } else { (Beyond::Named, named) };
-    (most.1 > 0.0).then_some(most)
+    let all = [
+        (Beyond::Retrying, load.retrying()),
+        (Beyond::Named, named),
+        (Beyond::Asleep, means.column("sleeping").unwrap_or(0.0)),
+    ];
+    all.into_iter().filter(|(_, sessions)| *sessions > 0.0).max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
 /// Sessions that the server calls active, without a wait, beyond those that compute or wait for a core.

@@ -39,6 +39,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         let of = format!("{} of {} sessions", number(sessions.min(model.load.sessions)), number(model.load.sessions));
         match beyond {
             Beyond::Asleep => format!("{of} slept, as their statements requested"),
+            Beyond::Retrying => format!("{of} waited to try a request again that had failed in a conflict"),
             Beyond::Named => {
                 let most = named_waits(model).first().map(|(name, _)| format!(", most of all {}", called(name)));
                 format!("{of} waited inside the server for what no limit stands for{}", most.unwrap_or_default())
@@ -158,7 +159,8 @@ pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
     let told = |one: &&Found| Some(stood(model, one, one.used.as_ref()?));
     let used = used.iter().take(MOST_NAMES).filter_map(told);
     let gathers = found.iter().find_map(|one| gathered(model, one));
-    waits.into_iter().chain(by_name(model)).chain(gathers).chain(used).chain(beside(model)).collect()
+    let all = waits.into_iter().chain(retried(model.load)).chain(by_name(model)).chain(gathers);
+    all.chain(used).chain(beside(model)).collect()
 }
 
 fn part_of(one: &Found) -> f64 {

@@ -111,6 +111,19 @@ fn requests_that_were_made_again_are_named_beside_the_limit() {
 }
 
 #[test]
+fn sessions_that_mostly_wait_to_try_again_are_held_up_by_that() {
+    let of = |between_attempts| {
+        let load = Load { between_attempts, busy: Some(8.0 * (1.0 - between_attempts)), ..closed(8.0) };
+        judged(&[("waiting_for_log_write", 1.1), ("server_cpu", 0.9)], &[("cpu", 2.0)], &load, &STEADY)
+    };
+    let held = of(0.4);
+    assert!(held.beyond.is_some_and(|(beyond, sessions)| beyond == Beyond::Retrying && (sessions - 3.2).abs() < 1e-9));
+    assert_eq!(held.limits(), Some(vec![]));
+    assert_eq!(held.evidence[0], "3.2 of 8 sessions waited to try a request again that had failed in a conflict");
+    assert_eq!(of(0.1).beyond, None);
+}
+
+#[test]
 fn looks_outside_of_the_time_are_not_called_missing() {
     let samples = seen("waiting_for_worker", &[4.0, 4.1], &[]);
     let stretch = Segment { samples: &samples, between: (20.0, 24.0), seconds: &STEADY, stalls: &[] };
