@@ -196,7 +196,8 @@ pub struct Show {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Runs to compare. The first is the baseline.
+    /// Runs to compare, by label or id. The first is the baseline. If both labels stand for several runs with the same
+    /// settings, made in turn, each of them counts once.
     #[arg(num_args = 2.., required = true, value_name = "RUN", add = candidates::runs())]
     pub runs: Vec<String>,
     /// Count ratios within this margin as equivalent, such as 5%.

@@ -58,6 +58,55 @@ fn slower() -> Vec<RunRecord> {
     all.collect()
 }
 
+/// Rates of runs that were made in turn, and the settings of each: the newest of a name stand for it.
+fn in_turn(scene: &Scene, all: &[(&str, f64, &str)]) {
+    let run = |(number, (label, rate, setting)): (usize, &(&str, f64, &str))| {
+        let mut run = run(number as u32, "read-scan", &[*rate, rate * 1.002, rate * 0.998]);
+        run.label = Some((*label).to_owned());
+        run.environment.insert("cache".to_owned(), (*setting).to_owned());
+        run
+    };
+    keep(scene, &all.iter().enumerate().map(run).collect::<Vec<_>>());
+}
+
+#[test]
+fn runs_of_one_name_count_once_each() {
+    let scene = Scene::new();
+    // Repetitions are 0.2 % apart, and runs 5 %: what looks certain in each pair is none.
+    let rates = [("a", 500.0), ("b", 520.0), ("a", 525.0), ("b", 500.0), ("a", 498.0), ("b", 545.0)];
+    in_turn(&scene, &rates.map(|(label, rate)| (label, rate, if label == "a" { "1" } else { "2" })));
+    let ids = ["01a200000004", "01a200000005"];
+    let single = scene.say(&["compare", ids[0], ids[1], "--json"]).json()[0].clone();
+    assert_eq!((&single["verdict"], &single["baseline"]["repetitions"]), (&"better".into(), &3.into()));
+    let all = scene.say(&["compare", "a", "b", "--json"]).json()[0].clone();
+    assert_eq!((&all["verdict"], &all["baseline"]["runs_counted"]), (&"undecided".into(), &3.into()));
+    assert_eq!(all["candidate"]["runs"].as_array().unwrap().len(), 3);
+    let ratio = (520.0_f64 * 500.0 * 545.0 / (500.0 * 525.0 * 498.0)).cbrt();
+    assert!((all["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-4, "{all}");
+    let told = scene.say(&["compare", "a", "b"]).out;
+    assert!(told.contains("Each of 3 runs of A and 3 of B counts once"), "{told}");
+    assert!(told.contains("runs per side would") && told.contains("cache 1 → 2"), "{told}");
+    let page = scene.path("page.html");
+    assert_eq!(scene.say(&["report", "a", "b", "--html", &page.display().to_string()]).code, 0);
+    assert!(std::fs::read_to_string(page).unwrap().contains("Each of 3 runs of A and 3 of B counts once"));
+}
+
+#[test]
+fn a_run_of_the_same_name_that_measured_something_else_does_not_count() {
+    let scene = Scene::new();
+    in_turn(&scene, &[("a", 500.0, "1"), ("b", 600.0, "9"), ("a", 505.0, "1"), ("b", 650.0, "2"), ("b", 660.0, "2")]);
+    let said = scene.say(&["compare", "a", "b", "--json"]);
+    let object = &said.json()[0];
+    assert_eq!((&object["baseline"]["runs_counted"], &object["candidate"]["runs_counted"]), (&2.into(), &2.into()));
+    assert!(
+        said.err.contains("'b' is the newest run of that name") && said.err.contains("1 with other settings"),
+        "{said:#?}"
+    );
+    let alone = scene.say(&["compare", "01a200000000", "b", "--json"]);
+    assert_eq!(alone.json()[0]["candidate"]["repetitions"], 3);
+    assert!(alone.err.contains("1 like it, as the other side has one run"), "{alone:#?}");
+}
+
 #[test]
 fn what_did_not_measure_the_same_is_refused_unless_wanted() {
     let scene = Scene::new();

@@ -21,6 +21,8 @@ pub struct Filter {
     pub target: Option<String>,
     /// Name of the campaign.
     pub campaign: Option<String>,
+    /// What its user calls it.
+    pub label: Option<String>,
     /// At most so many.
     pub limit: Option<u32>,
     /// Those older than this run: the last one of the page before.
@@ -136,14 +138,14 @@ pub(crate) fn page(connection: &Connection, path: &Path, filter: &Filter) -> Res
         "SELECT run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at, complete, error_kind,
             client_verdict, bottleneck, also, figure, basis, label FROM run
         WHERE (?1 IS NULL OR test = ?1) AND (?2 IS NULL OR target = ?2 OR target_fingerprint = ?2)
-          AND (?3 IS NULL OR campaign = ?3) AND (?4 IS NULL OR run_id < ?4)
+          AND (?3 IS NULL OR campaign = ?3) AND (?4 IS NULL OR run_id < ?4) AND (?6 IS NULL OR label = ?6)
         ORDER BY run_id DESC LIMIT ?5";
     let query = || -> rusqlite::Result<Result<Vec<RunSummary>, StoreError>> {
-        let Filter { test, target, campaign, limit, after } = filter;
+        let Filter { test, target, campaign, label, limit, after } = filter;
         // SQLite takes a negative limit for none.
         let limit = limit.map_or(-1, i64::from);
         let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![test, target, campaign, after, limit])?;
+        let mut rows = statement.query(params![test, target, campaign, after, limit, label])?;
         let mut runs = Vec::new();
         while let Some(row) = rows.next()? {
             match summary(row)? {

@@ -3,6 +3,7 @@
 pub mod conditions;
 pub mod knees;
 pub mod predictions;
+pub mod rounds;
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
@@ -14,6 +15,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{Compared, Comparison, Differs};
 
 use self::conditions::{Difference, Weight, differences, known};
+use self::rounds::{Rounds, pooled};
 use crate::args::{Compare, FailOn, MOST_REPETITIONS_OF_A_RUN};
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -24,6 +26,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     let margin = parse_margin(&options.margin)?;
     let store = settings.read_store()?;
     let records = options.runs.iter().map(|id| store.record(id)).collect::<Result<Vec<_>, _>>()?;
+    let rounds = Rounds::of(&store, &options.runs, &records)?;
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
     if series_of(base).iter().all(|series| series.values.is_empty()) {
         let message = format!("run {} has no complete repetition to compare with", base.run_id);
@@ -34,13 +37,14 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         if other.run_id == base.run_id {
             printer.warning(&format!("{} is compared with itself, so the result means nothing", short(&base.run_id)));
         }
-        let pair = Pair::of(base, other, margin);
+        let pair = Pair::of(base, other, &rounds, margin);
         pair.check(options.anyway)?;
         pairs.push(pair);
     }
     let family = judge_together(&mut pairs);
     for pair in &pairs {
         pair.warning().iter().for_each(|warning| printer.warning(warning));
+        rounds.left_out([pair.base, pair.other]).iter().for_each(|sentence| printer.remark(sentence));
     }
     if options.json {
         for pair in &pairs {
@@ -69,9 +73,9 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
 const MARGIN: f64 = 0.05;
 
 /// Runs held against the first of them, for a page: none where a ratio of some two would mean nothing.
-pub fn against_first(records: &[RunRecord]) -> Vec<Compared<'_>> {
+pub fn against_first<'a>(records: &'a [RunRecord], rounds: &'a Rounds) -> Vec<Compared<'a>> {
     let Some((base, others)) = records.split_first() else { return Vec::new() };
-    let mut pairs: Vec<Pair<'_>> = others.iter().map(|other| Pair::of(base, other, MARGIN)).collect();
+    let mut pairs: Vec<Pair<'_>> = others.iter().map(|other| Pair::of(base, other, rounds, MARGIN)).collect();
     let means_nothing =
         |pair: &Pair<'_>| pair.refusals().is_some() || pair.rows.is_empty() || pair.base.run_id == pair.other.run_id;
     if pairs.iter().any(means_nothing) {
@@ -160,6 +164,8 @@ struct Pair<'a> {
     other: &'a RunRecord,
     differences: Vec<Difference>,
     rows: Vec<Row>,
+    /// The runs of each side whose figures count once each; `None` where repetitions do.
+    rounds: Option<[Vec<&'a RunRecord>; 2]>,
     /// What was not steady, of the base and of the other.
     unsteady: [Vec<String>; 2],
 }
@@ -169,8 +175,10 @@ struct Row {
     metric: String,
     outcome: Option<compare::Comparison>,
     verdict: Verdict,
-    /// Complete repetitions of each side.
+    /// Complete repetitions of each side, or runs.
     repetitions: [usize; 2],
+    /// What these are.
+    counted: &'static str,
     /// How many a side would probably decide it.
     repetitions_to_decide: Option<usize>,
     /// Why there is no ratio or no verdict.
@@ -190,10 +198,28 @@ struct Row {
 }
 
 impl<'a> Pair<'a> {
-    fn of(base: &'a RunRecord, other: &'a RunRecord, margin: f64) -> Self {
-        let rows = series_pairs(base, other).iter().map(|(a, b)| Row::of(base, other, a, b, margin)).collect();
+    fn of(base: &'a RunRecord, other: &'a RunRecord, rounds: &'a Rounds, margin: f64) -> Self {
+        let of_all =
+            |[a, b]: &[Vec<&RunRecord>; 2], pair: &(Series, Series)| Some((pooled(&pair.0, a)?, pooled(&pair.1, b)?));
+        let rows = |rounds: Option<&[Vec<&RunRecord>; 2]>| {
+            let pairs = series_pairs(base, other);
+            pairs
+                .iter()
+                .map(|pair| match rounds {
+                    Some(all) => {
+                        of_all(all, pair).map(|(a, b)| Row { counted: "runs", ..Row::of(base, other, &a, &b, margin) })
+                    }
+                    None => Some(Row::of(base, other, &pair.0, &pair.1, margin)),
+                })
+                .collect::<Option<Vec<Row>>>()
+        };
+        // What a round does not have can't be counted by rounds.
+        let (rounds, rows) = rounds
+            .both([base, other])
+            .and_then(|all| Some((rows(Some(&all))?, all)))
+            .map_or_else(|| (None, rows(None).unwrap_or_default()), |(rows, all)| (Some(all), rows));
         let unsteady = [base, other].map(|run| steadiness::unsteady(&steadiness(run)));
-        Self { base, other, differences: differences(base, other), rows, unsteady }
+        Self { base, other, differences: differences(base, other), rows, rounds, unsteady }
     }
 
     fn names(&self) -> [&str; 2] {
@@ -257,6 +283,7 @@ impl<'a> Pair<'a> {
             figures: self.rows.iter().map(comparison).collect(),
             differences: of(Weight::Refuses).chain(of(Weight::Setting)).chain(of(Weight::Warns)).map(differs).collect(),
             notes: self.unsteady.clone(),
+            runs: self.rounds.as_ref().map_or([1, 1], |all| all.each_ref().map(Vec::len)),
         }
     }
 
@@ -266,7 +293,13 @@ impl<'a> Pair<'a> {
     }
 
     fn json(&self, row: &Row) -> serde_json::Value {
-        let run = |run: &RunRecord, at: usize| serde_json::json!({"run_id": run.run_id, "target": run.target, "repetitions": row.repetitions[at]});
+        let run = |run: &RunRecord, at: usize| {
+            let all = self.rounds.as_ref().map(|all| all[at].iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>());
+            let repetitions = if all.is_some() { "runs_counted" } else { "repetitions" };
+            known(
+                serde_json::json!({"run_id": run.run_id, "target": run.target, "runs": all, repetitions: row.repetitions[at]}),
+            )
+        };
         known(serde_json::json!({
             "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
             "metric": row.metric,
@@ -333,6 +366,19 @@ fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_bett
     })
 }
 
+/// Whether our own client needed about as much CPU for a request in both runs, on one machine.
+fn needs_alike(base: &RunRecord, other: &RunRecord) -> bool {
+    let each = |run: &RunRecord| {
+        let all = run.repetitions.iter().flat_map(|repetition| &repetition.phases).map(|phase| phase.operations);
+        Some(run.host.client_cpu_seconds? / all.sum::<u64>() as f64).filter(|each| each.is_finite() && *each > 0.0)
+    };
+    let factor = each(base).zip(each(other)).map(|(a, b)| a.max(b) / a.min(b));
+    base.host.name == other.host.name && factor.is_some_and(|factor| factor < MOST_UNLIKE)
+}
+
+/// On a machine that the server shares a request costs the client somewhat more the longer it takes.
+const MOST_UNLIKE: f64 = 1.5;
+
 /// A part of the machine that other programs use more or less of in one run, from which on it matters.
 const OTHERS_PART: f64 = 0.05;
 /// So much of a machine is left to a program at least.
@@ -375,12 +421,16 @@ impl Row {
             [false, false] => true,
             [true, false] => verdict == Verdict::Worse,
             [false, true] => verdict == Verdict::Better,
-            [true, true] => false,
+            // A client that needs as much for a request in both is not what makes one slower.
+            [true, true] => verdict != Verdict::Equivalent && needs_alike(base, other),
         };
         let neighbours = outcome.and_then(|found| neighbours([base, other], &found, terms.higher_is_better));
         let doubt = doubt.or(neighbours);
         let judged = outcome.filter(|found| doubt.is_none() && stands(found.verdict));
         let client = limited.contains(&true).then(|| match judged {
+            Some(_) if limited == [true, true] => {
+                "the client limited both runs, so the difference is at least that".to_owned()
+            }
             Some(_) => "the client limited the better run, so the difference is at least that".to_owned(),
             None => "the client limited one of the runs, so its figure is a bound".to_owned(),
         });
@@ -390,6 +440,7 @@ impl Row {
             outcome,
             verdict: judged.map_or(Verdict::Undecided, |comparison| comparison.verdict),
             repetitions: [a, b].map(|series| series.values.len()),
+            counted: "repetitions",
             repetitions_to_decide: judged.and_then(|_| compare::repetitions_to_decide(&a.values, &b.values, terms)),
             note: if bounded { Some(format!("{} against {}", note(a), note(b))) } else { doubt.or(absent) },
             higher_is_better: terms.higher_is_better,
@@ -423,15 +474,15 @@ impl Row {
             [a, b] if a == b => format!("there are {a}"),
             [a, b] => format!("there are {a} and {b}"),
         };
+        let counted = self.counted;
+        let is_too_many = |count: usize| counted == "repetitions" && count > MOST_REPETITIONS_OF_A_RUN as usize;
         Some(match self.repetitions_to_decide {
-            Some(count) if count <= MOST_REPETITIONS_OF_A_RUN as usize => {
-                format!("about {count} repetitions per side would decide; {there}")
-            }
-            Some(count) => format!(
+            Some(count) if is_too_many(count) => format!(
                 "about {count} repetitions per side would decide, more than a run can have ({MOST_REPETITIONS_OF_A_RUN}); {there}"
             ),
+            Some(count) => format!("about {count} {counted} per side would decide; {there}"),
             None => format!(
-                "more than {MOST_REPETITIONS} repetitions per side would be needed, because the difference is small beside \
+                "more than {MOST_REPETITIONS} {counted} per side would be needed, because the difference is small beside \
                  the spread; {there}"
             ),
         })

@@ -16,6 +16,7 @@ use tempfile::NamedTempFile;
 
 use super::compare::against_first;
 use super::compare::conditions::refusal;
+use super::compare::rounds::Rounds;
 use super::multiples;
 use super::runs::stored;
 use crate::args::Report;
@@ -29,11 +30,12 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
     apart(&[&options.html, &options.markdown, &options.csv])?;
     let store = settings.read_store()?;
     let mut records = records(options, store.as_ref())?;
+    let rounds = Rounds::of(store.as_ref(), &options.runs, &records)?;
     if let Some(base) = &options.base {
         put_first(&mut records, base)?;
     }
     multiples::apply(&options.multiples, store.as_ref(), &mut records)?;
-    let compared = if options.campaign.is_empty() { against_first(&records) } else { Vec::new() };
+    let compared = if options.campaign.is_empty() { against_first(&records, &rounds) } else { Vec::new() };
     if let Some(path) = &options.html {
         let page = html::report_compared(&records, (refusal, &compared), &made_now(&options.title));
         write(path, &page, printer)?;

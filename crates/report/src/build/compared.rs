@@ -1,6 +1,6 @@
 //! Two runs that are held against each other, as builders are given them.
 
-use plimsoll_measurement::{Figure, RunRecord};
+use plimsoll_measurement::{Basis, Figure, RunRecord};
 
 use super::kinds::{Kind, by_kind};
 use crate::model::format;
@@ -18,6 +18,8 @@ pub struct Compared<'a> {
     pub differences: Vec<Differs>,
     /// What has to be known of either before a ratio is trusted.
     pub notes: [Vec<String>; 2],
+    /// How many runs of each side count, once each; one where its repetitions do.
+    pub runs: [usize; 2],
 }
 
 /// A setting or a condition that differs between two runs.
@@ -68,4 +70,9 @@ pub(super) fn ratio_at([a, b]: &[Kind; 2], percent: f64) -> Option<f64> {
 /// A ratio as it is shown.
 pub(super) fn times(ratio: f64) -> Option<String> {
     format::number(ratio).filter(|_| ratio.is_finite())
+}
+
+/// Whether both were measured in real time. In virtual time nothing differs from run to run.
+pub(super) fn is_real(one: &Compared<'_>) -> bool {
+    [one.baseline, one.candidate].iter().all(|run| run.clock != "virtual" && run.basis == Basis::Measured)
 }

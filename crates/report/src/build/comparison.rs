@@ -5,10 +5,10 @@ mod why;
 use std::collections::BTreeSet;
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
-use plimsoll_measurement::{Basis, Figure, RequestKind, RunRecord};
+use plimsoll_measurement::{Figure, RequestKind, RunRecord};
 
-use self::why::{changed, conditions, failures, gains, limit, slowest};
-use super::compared::{Compared, Comparison, Differs, ratio_at, shared_kinds, times};
+use self::why::{changed, conditions, failures, gains, limit, slowest, spread};
+use super::compared::{Compared, Comparison, Differs, is_real, ratio_at, shared_kinds, times};
 use super::kinds::Kind;
 use super::order::grouped;
 use super::{words, work};
@@ -131,6 +131,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
     part.say(Tone::Plain, work::changed([one.baseline, one.candidate], b));
     part.say(Tone::Plain, slowest(one, b));
     part.say(Tone::Plain, failures(one, b));
+    part.say(Tone::Quiet, spread(one, b));
     part.say(Tone::Quiet, conditions(one, b));
     let whys = unjudged(one);
     if whys.len() <= MOST_WHYS {
@@ -201,16 +202,14 @@ fn told(one: &Comparison) -> Option<(f64, f64)> {
 }
 
 /// What repetitions of one run don't show.
-const FROM_RUN_TO_RUN: &str = " So small a difference may also be one from run to run, which repetitions within a run don't show: run both again in turn.";
+const FROM_RUN_TO_RUN: &str = " So small a difference may also be one from run to run, which repetitions within a run don't show: run both again in turn under the same labels, and all of them count.";
 
 /// A factor up to which two runs of a real machine may differ though nothing was changed: five runs of the same were up to 11 % apart.
 const RUN_TO_RUN: f64 = 1.15;
 
-/// Whether a difference may be that. In virtual time nothing differs from run to run.
+/// Whether a difference may be that. In virtual time nothing differs from run to run, and several runs of each side show it.
 fn is_small(one: &Compared<'_>, figure: &Comparison) -> bool {
-    let is_real =
-        [one.baseline, one.candidate].iter().all(|run| run.clock != "virtual" && run.basis == Basis::Measured);
-    is_real && figure.ratio.is_some_and(|ratio| ratio.max(ratio.recip()) < RUN_TO_RUN)
+    is_real(one) && one.runs == [1, 1] && figure.ratio.is_some_and(|ratio| ratio.max(ratio.recip()) < RUN_TO_RUN)
 }
 
 /// Which is better, and by how much.

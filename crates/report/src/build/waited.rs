@@ -10,8 +10,13 @@ type Wait = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const DATA: &[&str] = &["data_io", "data_iops", "data_bandwidth", "memory", "device"];
 
+const READS: &str = "reads of data";
+/// What a wait for reads is that the device did not see: neither a faster disk nor more cores spare it.
+const CACHED_READS: &str =
+    "reads of data that came from the operating system's cache, which a larger buffer pool spares";
+
 const WAITS: [Wait; 6] = [
-    ("reads of data", &["waiting_for_data_read"], DATA),
+    (READS, &["waiting_for_data_read"], DATA),
     ("writes of data", &["waiting_for_data_write"], DATA),
     ("the log", &["waiting_for_log_write", "waiting_for_log_governor"], &["log_write", "device"]),
     ("locks", &["waiting_for_lock", "waiting_for_table_lock"], &["locks"]),
@@ -39,8 +44,19 @@ pub fn beside(run: &RunRecord) -> Option<(&'static str, f64)> {
     let all = sum(&ELSEWHERE) + WAITS.iter().map(|(_, columns, _)| sum(columns)).sum::<f64>();
     let of = |(words, columns, limits): &Wait| (*words, sum(columns), limits.iter().any(|limit| named.contains(limit)));
     let (words, sessions, is_named) = WAITS.iter().map(of).max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let words = if words == READS && are_cached(run) { CACHED_READS } else { words };
     (!is_named && sessions >= WORTH_A_WORD * all && sessions > 0.0).then(|| (words, 100.0 * sessions / all))
 }
+
+/// Whether the server read far more pages than its device did.
+fn are_cached(run: &RunRecord) -> bool {
+    let known = mean(run, "data_reads").zip(mean(run, "disk_reads"));
+    known.is_some_and(|(server, device)| server >= LEAST_READS && device <= MOST_OF_DEVICE * server)
+}
+
+/// Reads a second that are worth telling apart, and the part of them that the device may have done.
+const LEAST_READS: f64 = 20.0;
+const MOST_OF_DEVICE: f64 = 0.1;
 
 #[cfg(test)]
 mod tests {
@@ -78,5 +94,16 @@ mod tests {
         assert_eq!(beside(&run("none", 81.0, &sessions)), None);
         assert_eq!(beside(&run("cpu", 81.0, &[("on_cpu", 6.0), ("waiting_for_lock", 2.0)])), None);
         assert_eq!(beside(&run("cpu", 81.0, &[])), None);
+    }
+
+    #[test]
+    fn reads_that_the_device_did_not_do_are_of_the_systems_cache() {
+        let told = |device: &[(&str, f64)]| {
+            let sessions = [("on_cpu", 2.0), ("waiting_for_data_read", 5.0), ("data_reads", 900.0)];
+            beside(&run("cpu", 81.0, &[&sessions[..], device].concat())).unwrap().0
+        };
+        assert!(told(&[("disk_reads", 3.0)]).contains("operating system's cache"));
+        // The device did them, or nobody looked at it.
+        assert_eq!((told(&[("disk_reads", 700.0)]), told(&[])), ("reads of data", "reads of data"));
     }
 }

@@ -37,10 +37,11 @@ pub enum Weight {
 }
 
 /// Parameters that say how much or how long is measured, not what: rates stand beside each other where they differ.
-const AMOUNTS: [&str; 12] = [
+const AMOUNTS: [&str; 13] = [
     "duration",
     "at_least",
     "at_most",
+    "allowed_failures",
     "stop_after",
     "first_set",
     "largest_set",
@@ -160,13 +161,24 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         }
     }
     if is_one_engine {
-        let names: BTreeSet<&String> = base.environment.keys().chain(other.environment.keys()).collect();
-        for name in names.into_iter().filter(|name| *name != "scale") {
-            let [a, b] = [base, other].map(|run| run.environment.get(name).cloned());
+        for (name, [a, b]) in settings(base, other) {
             add(name, Weight::Setting, a, b);
         }
     }
     found
+}
+
+/// What each of two runs of one engine says of its target's settings.
+fn settings<'r>(base: &'r RunRecord, other: &'r RunRecord) -> impl Iterator<Item = (&'r str, [Option<String>; 2])> {
+    let names: BTreeSet<&String> = base.environment.keys().chain(other.environment.keys()).collect();
+    // PostgreSQL's runs record what somebody has set: of the same programs the rest is as the server comes.
+    let is_alike =
+        base.engine == "postgresql" && (&base.build, &base.engine_version) == (&other.build, &other.engine_version);
+    let unset = move |name: &str| (is_alike && name.contains('_')).then(|| "its default".to_owned());
+    let of = move |name: &'r String| {
+        (name.as_str(), [base, other].map(|run| run.environment.get(name).cloned().or_else(|| unset(name))))
+    };
+    names.into_iter().filter(|name| *name != "scale").map(of)
 }
 
 /// The first line of each of two texts that the other has not in its place.
@@ -270,6 +282,23 @@ mod tests {
 
     fn weights(base: &RunRecord, other: &RunRecord) -> Vec<(String, Weight)> {
         differences(base, other).into_iter().map(|one| (one.what, one.weight)).collect()
+    }
+
+    #[test]
+    fn a_setting_that_nobody_made_is_at_its_default_where_all_that_are_made_are_recorded() {
+        let of = |engine: &str, build: &str, work_mem: Option<&str>| {
+            let mut run = run("insert", &[]);
+            (run.engine, run.build) = (engine.to_owned(), build.to_owned());
+            run.environment.extend(work_mem.map(|value| ("work_mem".to_owned(), value.to_owned())));
+            run
+        };
+        let before = |engine: &str, build: &str| {
+            let found = differences(&of(engine, build, None), &of(engine, "2", Some("64MB")));
+            found.into_iter().find(|one| one.what == "work_mem").unwrap().values[0].clone()
+        };
+        assert_eq!(before("postgresql", "2").as_deref(), Some("its default"));
+        // An earlier release did not record it, and other engines do not say who made a setting.
+        assert_eq!((before("postgresql", "1"), before("mariadb", "2")), (None, None));
     }
 
     #[test]

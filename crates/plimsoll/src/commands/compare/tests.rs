@@ -90,7 +90,7 @@ fn one_of_many_metrics_that_is_worse_by_chance_is_no_failure() {
     let run = empty();
     let family = |rows: Vec<Row>| {
         let unsteady = [Vec::new(), Vec::new()];
-        let mut pairs = [Pair { base: &run, other: &run, differences: Vec::new(), rows, unsteady }];
+        let mut pairs = [Pair { base: &run, other: &run, differences: Vec::new(), rows, rounds: None, unsteady }];
         let count = judge_together(&mut pairs);
         let row = &pairs[0].rows[0];
         (row.verdict, row.is_certain(), told(&pairs, count))

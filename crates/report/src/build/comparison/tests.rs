@@ -70,7 +70,7 @@ fn a_headline_says_what_is_equivalent_and_what_is_not_judged() {
 #[test]
 fn so_small_a_difference_as_runs_of_the_same_have_only_seems_one() {
     let run = |clock: &str| RunRecord { clock: clock.to_owned(), ..RunRecord::default() };
-    let said = |clock: &str, low: f64, high: f64| {
+    let said = |clock: &str, (low, high): (f64, f64), runs: [usize; 2]| {
         let (a, b) = (run(clock), run(clock));
         let figure = figure("request_rate", "better", low, high);
         let compared = Compared {
@@ -79,12 +79,21 @@ fn so_small_a_difference_as_runs_of_the_same_have_only_seems_one() {
             figures: vec![figure],
             differences: Vec::new(),
             notes: [Vec::new(), Vec::new()],
+            runs,
         };
         format!("{:?}", answer(&compared, "B"))
     };
-    let small = said("real", 1.04, 1.18);
+    let one = [1, 1];
+    let small = said("real", (1.04, 1.18), one);
     assert!(small.contains("B seems better: ") && small.contains("run both again in turn"), "{small}");
-    assert!(said("real", 1.3, 1.5).contains("B is better: ") && said("virtual", 1.04, 1.18).contains("B is better: "));
+    assert!(small.contains("from run to run is not known"), "{small}");
+    for (clock, ends, runs) in
+        [("real", (1.3, 1.5), one), ("virtual", (1.04, 1.18), one), ("real", (1.04, 1.18), [3, 4])]
+    {
+        assert!(said(clock, ends, runs).contains("B is better: "), "{clock} {ends:?} {runs:?}");
+    }
+    assert!(said("real", (1.04, 1.18), [3, 4]).contains("Each of 3 runs of A and 4 of B counts once"));
+    assert!(!said("virtual", (1.04, 1.18), one).contains("from run to run"));
 }
 
 #[test]
@@ -95,8 +104,14 @@ fn as_many_figures_as_may_differ_by_chance_are_said_to() {
             figure(&format!("m{at}"), if at > 0 && at <= differing { "worse" } else { "equivalent" }, 0.98, 1.02)
         };
         let figures = (0..all).map(one).collect();
-        let compared =
-            Compared { baseline: &run, candidate: &run, figures, differences: Vec::new(), notes: Default::default() };
+        let compared = Compared {
+            baseline: &run,
+            candidate: &run,
+            figures,
+            differences: Vec::new(),
+            notes: Default::default(),
+            runs: [1, 1],
+        };
         let part = answer(&compared, "B");
         format!("{part:?}")
     };

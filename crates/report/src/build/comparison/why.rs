@@ -1,10 +1,13 @@
 //! Why one run is better than another, as far as the runs say it: what held each back, what would raise its rate, what was changed, and under which
 //! conditions both were measured.
 
-use plimsoll_measurement::{Gain, RunRecord, Subject};
+use plimsoll_analysis::summary::coefficient_of_variation_percent;
+use plimsoll_measurement::histogram::LatencyHistogramData;
+use plimsoll_measurement::{Gain, RequestKind, RunRecord, Subject};
 
 use super::super::bought::held_back;
-use super::super::compared::{Compared, Differs, ratio_at, shared_kinds, times};
+use super::super::compared::{Compared, Differs, is_real, ratio_at, shared_kinds, times};
+use super::super::work::other_cores;
 use super::super::{kinds::Kind, waited, words};
 use crate::model::format::{self, plain};
 
@@ -21,7 +24,8 @@ const CLIENT_LOAD: &str = "client's load";
 const NOT_KNOWN: [&str; 2] = ["not enough evidence", "what would settle it"];
 
 /// What the first sentence of a verdict without a limit says of sessions that something else held up.
-const HELD: [&str; 2] = [" sessions slept, ", " sessions waited inside the server for "];
+const HELD: [&str; 3] =
+    [" sessions slept, ", " sessions waited inside the server for ", " sessions waited to try a request again "];
 
 /// What would raise each run's rate most, by its model, and what comes near to that.
 pub(super) fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
@@ -44,8 +48,7 @@ pub(super) fn gains(one: &Compared<'_>, b: &str) -> Option<String> {
     };
     let all: Vec<String> = [of(one.baseline, "A"), of(one.candidate, b)].into_iter().flatten().collect();
     let of_locks = [one.baseline, one.candidate].iter().any(|run| run.verdict.limits().any(|limit| limit == "locks"));
-    let proviso =
-        if of_locks { " Without locks sessions come to what they would wait for next, which nobody sees." } else { "" };
+    let proviso = if of_locks { " What sessions would wait for without these locks is not known." } else { "" };
     (!all.is_empty()).then(|| format!("What would raise the rate, by a model: {}.{proviso}", all.join("; ")))
 }
 
@@ -86,7 +89,7 @@ pub(super) fn limit(run: &RunRecord) -> String {
                 None => said,
             };
             let beside = waited::beside(run)
-                .map(|(what, percent)| format!("; sessions waited for {what} in {percent:.0} % of their time"));
+                .map(|(what, percent)| format!("; in {percent:.0} % of their time sessions waited for {what}"));
             said + &beside.unwrap_or_default()
         }
     }
@@ -124,7 +127,31 @@ const MIB: u64 = 1 << 20;
 
 /// What may differ and is in no record. Of a volume there is none of it.
 fn unrecorded(one: &Compared<'_>) -> &'static str {
-    if one.baseline.subject == Subject::Volume { "" } else { " Indexes and plans are not recorded." }
+    if one.baseline.subject == Subject::Volume { "" } else { " Indexes, triggers and plans are not recorded." }
+}
+
+/// By how much the first figure varies, and whether that has in it what differs from run to run.
+pub(super) fn spread(one: &Compared<'_>, b: &str) -> Option<String> {
+    let first = one.figures.first().filter(|_| is_real(one))?;
+    let of = |at: usize| {
+        let values = &first.figures[at].as_ref()?.values;
+        format::number(coefficient_of_variation_percent(values)?)
+    };
+    let varies = of(0).zip(of(1)).map(|(of_a, of_b)| format!("{of_a} % in A and {of_b} % in {b}"));
+    let name = format::name(&first.metric);
+    if let [in_a, in_b] = one.runs
+        && one.runs != [1, 1]
+    {
+        let varies =
+            varies.map(|varies| format!(" From run to run the {name} varies by {varies}.")).unwrap_or_default();
+        return Some(format!(
+            "Each of {in_a} runs of A and {in_b} of {b} counts once, so that the interval has what differs from run to run.{varies} What is said beside the figures is that of the newest."
+        ));
+    }
+    Some(format!(
+        "From repetition to repetition the {name} varies by {}; by how much from run to run is not known from one run of each.",
+        varies?
+    ))
 }
 
 /// Under which conditions both were measured, as far as they are the same.
@@ -145,13 +172,35 @@ pub(super) fn conditions(one: &Compared<'_>, b: &str) -> Option<String> {
             run.engine_version.as_deref().and_then(|version| plain(version).split(" (").next().map(str::to_owned));
         let version = version.map(|version| format!(", {} {version}", plain(&run.engine))).unwrap_or_default();
         let repetitions = format::count(count, "repetition");
-        format!("{sessions}{repetitions}{}{data}{version}", each.unwrap_or_default())
+        let pace = pace(run).unwrap_or_default();
+        format!("{sessions}{pace}{repetitions}{}{data}{version}", each.unwrap_or_default())
     };
     if one.baseline.subject == Subject::Volume {
         return None;
     }
     let (of_a, of_b) = (of(one.baseline), of(one.candidate));
-    Some(if of_a == of_b { format!("Both: {of_a}.") } else { format!("A: {of_a}. {b}: {of_b}.") })
+    let said = if of_a == of_b { format!("Both: {of_a}.") } else { format!("A: {of_a}. {b}: {of_b}.") };
+    let number = |cores: f64| format::number(cores).unwrap_or_default();
+    let others = other_cores(one.baseline).zip(other_cores(one.candidate)).map(|((in_a, cores), (in_b, _))| {
+        format!(
+            " Other programs on the server's machine used {} of {} cores in A and {} in {b}.",
+            number(in_a),
+            number(cores),
+            number(in_b)
+        )
+    });
+    Some(said + &others.unwrap_or_default())
+}
+
+/// How requests followed each other, where all of them did so alike.
+fn pace(run: &RunRecord) -> Option<String> {
+    let mut all = run.repetitions.iter().flat_map(|repetition| &repetition.phases).map(|phase| phase.rate_asked);
+    let first = all.next().filter(|_| run.repetitions.iter().any(|one| !one.requests.is_empty()))?;
+    let is_one = all.all(|other| other == first);
+    is_one.then(|| match first {
+        Some(rate) => format!("{} requests scheduled a second, ", format::number(rate).unwrap_or_default()),
+        None => "each request after the last answer, ".to_owned(),
+    })
 }
 
 /// The kind of request whose time changed most, where there are several.
@@ -182,16 +231,54 @@ pub(super) fn slowest(one: &Compared<'_>, b: &str) -> Option<String> {
     })
 }
 
-/// That no request failed, where requests were made.
+/// That no request failed, or how many did, where requests were made; and how often some were tried again.
 pub(super) fn failures(one: &Compared<'_>, b: &str) -> Option<String> {
-    let of = |run: &RunRecord| {
+    let of = |run: &RunRecord, count: fn(&RequestKind) -> u64| {
         let kinds = || run.repetitions.iter().flat_map(|repetition| &repetition.requests);
-        (kinds().next().is_some()).then(|| kinds().flat_map(|kind| kind.errors.values()).sum::<u64>())
+        let made: u64 = kinds().map(|kind| kind.operations + failed(kind)).sum();
+        let counted: u64 = kinds().map(count).sum();
+        (kinds().next().is_some()).then_some((counted, 100.0 * counted as f64 / made.max(1) as f64))
     };
-    match (of(one.baseline)?, of(one.candidate)?) {
-        (0, 0) => Some("No request failed in either.".to_owned()),
-        (in_a, in_b) => Some(format!("Requests failed: {in_a} in A, {in_b} in {b}.")),
-    }
+    let said = |(count, percent): (u64, f64)| {
+        let percent = format::number(percent).filter(|_| count > 0).map(|percent| format!(" ({percent} %)"));
+        format!("{}{}", format::whole(count), percent.unwrap_or_default())
+    };
+    let both = |count: fn(&RequestKind) -> u64| Some((of(one.baseline, count)?, of(one.candidate, count)?));
+    let failed = match both(failed)? {
+        ((0, _), (0, _)) => "No request failed in either.".to_owned(),
+        (in_a, in_b) => format!("Requests failed: {} in A, {} in {b}.", said(in_a), said(in_b)),
+    };
+    let again = match both(|kind| kind.retries)? {
+        ((0, _), (0, _)) => String::new(),
+        (in_a, in_b) => format!(
+            " Tried again after a conflict: {} in A, {} in {b}{}.",
+            said(in_a),
+            said(in_b),
+            without_waits(one, b).unwrap_or_default()
+        ),
+    };
+    Some(failed + &again)
+}
+
+fn failed(kind: &RequestKind) -> u64 {
+    kind.errors.values().sum()
+}
+
+/// The highest p99 of a kind in each run, and what it is without our own waits before requests were tried again, where these make a difference.
+fn without_waits(one: &Compared<'_>, b: &str) -> Option<String> {
+    let kinds = shared_kinds(one);
+    let highest = |at: usize, times: fn(&RequestKind) -> Option<&LatencyHistogramData>| {
+        kinds.iter().filter_map(|pair| pair[at].ms(99.0, times)).reduce(f64::max)
+    };
+    let said = |(at, letter): (usize, &str)| {
+        let with = highest(at, |kind| Some(&kind.times))?;
+        let without = highest(at, |kind| Some(kind.times_without_waits.as_ref().unwrap_or(&kind.times)))?;
+        let number = |ms: f64| format::number(ms).unwrap_or_default();
+        (with >= WORTH_A_SENTENCE * without)
+            .then(|| format!("p99 {} ms in {letter}, and {} without them", number(with), number(without)))
+    };
+    let all: Vec<String> = [(0, "A"), (1, b)].into_iter().filter_map(said).collect();
+    (!all.is_empty()).then(|| format!("; our own waits before that are part of the latency: {}", all.join("; ")))
 }
 
 #[cfg(test)]
@@ -232,6 +319,7 @@ mod tests {
             figures: Vec::new(),
             differences: Vec::new(),
             notes: [Vec::new(), Vec::new()],
+            runs: [1, 1],
         };
         let told = gains(&compared, "B").unwrap();
         assert!(
