@@ -18,7 +18,7 @@ use crate::{complain, say};
 
 /// How many statements the server knows, of so many columns: each compares two of them.
 const STATEMENTS: usize = 5_000;
-const COLUMNS: usize = 71;
+const COLUMNS: usize = 72;
 /// How long the cost is measured.
 const MINUTES: u64 = 4;
 /// Pairs of runs, and seconds of a run.
