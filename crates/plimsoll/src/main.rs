@@ -7,6 +7,7 @@ mod commands;
 mod engines;
 mod failure;
 mod heard;
+mod held;
 mod intents;
 mod outlet;
 mod printer;

@@ -2,8 +2,8 @@
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::error::{ContextKind, ContextValue};
 use plimsoll_engine::foreign::shown;
@@ -13,6 +13,7 @@ use plimsoll_report::terminal::Style;
 
 use crate::args::{Arguments, Color};
 use crate::failure::Failure;
+use crate::held::Held;
 use crate::outlet::{Outlet, Patience};
 
 /// Where results, remarks and errors go, and whether in colour.
@@ -25,6 +26,8 @@ pub struct Printer {
     /// How text for the terminal is drawn.
     pub style: Style,
     cut_off: Arc<AtomicBool>,
+    /// What is held back while something else is on the screen.
+    held: Arc<Mutex<Option<Held>>>,
     color_errors: bool,
     patience: Patience,
 }
@@ -46,6 +49,7 @@ impl Printer {
             quiet: arguments.quiet,
             verbose: arguments.verbose,
             cut_off: Arc::default(),
+            held: Arc::default(),
             style: Style {
                 color: wanted(std::io::stdout().is_terminal()),
                 width: width.filter(|width| *width >= 40).unwrap_or(110),
@@ -87,8 +91,43 @@ impl Printer {
         }
     }
 
-    fn tell(&self, line: &str) {
+    /// Says a sentence, with a word in front of it that may have a colour, or holds it back.
+    fn tell(&self, (label, color): (&str, &str), text: &str) {
+        let plain = if label.is_empty() { text.to_owned() } else { format!("{label} {text}") };
+        let line = if color.is_empty() || !self.color_errors {
+            plain.clone()
+        } else {
+            format!("\u{1b}[{color}m{label}\u{1b}[0m {text}")
+        };
+        if let Some(held) = self.held().as_mut() {
+            held.push(plain, line);
+            return;
+        }
+        self.write_error(&line);
+    }
+
+    fn write_error(&self, line: &str) {
         let _ = Outlet::Errors.say(&format!("{line}\n"), self.patience);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on remarks, warnings and errors of this printer and its copies are held back, as something else is on the screen.
+    pub fn hold(&self) {
+        self.held().get_or_insert_default();
+    }
+
+    /// What was held back since the last look, without colours.
+    pub fn look(&self, seen: &mut usize) -> Vec<String> {
+        self.held().as_ref().map_or_else(Vec::new, |held| held.since(seen))
+    }
+
+    /// The screen is free: says what was held back, and holds nothing back any more.
+    pub fn release(&self) {
+        let held = self.held().take();
+        held.iter().flat_map(Held::lines).for_each(|line| self.write_error(&line));
     }
 
     /// True if a result could not be written in full.
@@ -99,23 +138,21 @@ impl Printer {
     /// A remark that isn't a result.
     pub fn remark(&self, text: &str) {
         if !self.quiet {
-            self.tell(&shown(text));
+            self.tell(("", ""), &shown(text));
         }
     }
 
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: &str) {
-        let label = if self.color_errors { "\u{1b}[33mwarning:\u{1b}[0m" } else { "warning:" };
-        self.tell(&format!("{label} {}", shown(text)));
+        self.tell(("warning:", "33"), &shown(text));
     }
 
     /// What the program, or one of several runs, failed with.
     pub fn failure(&self, failure: &Failure) {
-        let label = if self.color_errors { "\u{1b}[31merror:\u{1b}[0m" } else { "error:" };
         // What was typed may be repeated in it, and may hold a password, or anything.
-        self.tell(&format!("{label} {}", shown(&mask_urls(&failure.message))));
+        self.tell(("error:", "31"), &shown(&mask_urls(&failure.message)));
         if let Some(hint) = &failure.hint {
-            self.tell(&format!("hint: {}", shown(hint)));
+            self.tell(("hint:", ""), &shown(hint));
         }
     }
 

@@ -12,7 +12,8 @@ use crate::commands::watch::metrics::Unit;
 #[command(after_help = "\
 Examples:
   plimsoll watch postgres://me@db.example/sales                      a line a minute, until Ctrl-C
-  plimsoll watch postgres://me@db.example/sales --every 5s --for 2m  what costs most now
+  plimsoll watch postgres://me@db.example/sales --live               what costs most now, on the whole terminal; ? shows the keys
+  plimsoll watch postgres://me@db.example/sales --every 5s --for 2m  the same in lines
   plimsoll watch postgres://me@db.example/sales --html load.html     the same as a page with a chart, at the end
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
@@ -22,7 +23,7 @@ It reads what pg_stat_statements, the Performance Schema or SQL Server's plan ca
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
 Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 7 the server was lost at the
-end, 130 interrupted by Ctrl-C, with the summary.")]
+end, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
 pub struct Watch {
     /// What to do with what was watched.
     #[command(subcommand)]
@@ -30,9 +31,10 @@ pub struct Watch {
     /// The database. Statements of all databases of its server are counted.
     #[arg(value_name = "URL", required = true)]
     pub target: Option<String>,
-    /// How long a slot is, at least 1s. Slots begin at whole multiples of it, by the server's clock.
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub every: String,
+    /// How long a slot is, at least 1s. Slots begin at whole multiples of it, by the server's clock [default: 60s, and
+    /// 10s with --live].
+    #[arg(long, value_name = "TIME")]
+    pub every: Option<String>,
     /// How long to watch [default: until Ctrl-C].
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
@@ -51,6 +53,10 @@ pub struct Watch {
     /// Keep nothing in the result store.
     #[arg(long)]
     pub no_store: bool,
+    /// Show on the whole terminal what costs most, what limit is nearest and how that changes, until q or Ctrl-C; then print
+    /// the summary.
+    #[arg(long, conflicts_with = "json")]
+    pub live: bool,
     /// Print one JSON object per slot to standard output, and no summary.
     #[arg(long)]
     pub json: bool,

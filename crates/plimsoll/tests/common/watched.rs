@@ -1,5 +1,7 @@
 //! A PostgreSQL that counts its statements, and a watch of it.
 
+#![allow(dead_code, reason = "every test file uses its own part of it")]
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout};
 

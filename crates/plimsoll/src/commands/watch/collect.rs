@@ -1,16 +1,20 @@
 //! `plimsoll watch URL`: a server is watched, a line is told of each slot, and at the end what costs most.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
+use plimsoll_clock::Clock;
 use plimsoll_engine::{Database, Error, ErrorKind, Intents, QuerySampler};
 use plimsoll_measurement::{exit, units};
+use plimsoll_store::RunStore;
 
 use super::alerts::Alert;
 use super::collector::{Collector, Manner};
 use super::filters::Filters;
 use super::keeper::Keeper;
-use super::{show, shown};
+use super::live::{self, Live, LiveView, Mark, Setup};
+use super::{marked, show, shown};
 use crate::args::Watch;
 use crate::commands::report::try_path;
 use crate::engines;
@@ -23,6 +27,13 @@ use crate::signals;
 const LONGEST_SLOT: Duration = Duration::from_hours(1);
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
+/// How long a slot is if nobody says it; whoever looks on wants to see more.
+const SLOT: &str = "60s";
+const SLOT_OF_LIVE: &str = "10s";
+
+/// So many texts are asked for in a slot where whoever looks on may sort by anything.
+const LISTED_OF_LIVE: usize = 100;
+
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
@@ -33,6 +44,9 @@ struct Pace {
 /// Watches until the time is over or somebody interrupts, and then says what costs most.
 pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let pace = pace(options)?;
+    if options.live {
+        live::check()?;
+    }
     let alerts = options.fail_if.iter().map(|text| Alert::parse(text)).collect::<Result<_, _>>()?;
     let only = Filters::parse("--only", &options.only)?;
     let target = engines::parse(url, settings, printer)?;
@@ -48,9 +62,13 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let sampler =
         sampler(database.as_ref(), target.display(), false).map_err(|error| signals::failure(&interrupt, error))?;
     let engine = database.description().engine.clone();
-    let begun = store.map(|store| Keeper::begin(&store, &clock, (target.display(), &engine))).transpose()?;
+    let begun = store.as_ref().map(|store| Keeper::begin(store, &clock, (target.display(), &engine))).transpose()?;
     // A line has the name of the statement with most.
-    let listed = if options.json { usize::from(options.top) } else { 1 };
+    let listed = match (options.json, options.live) {
+        (true, _) => usize::from(options.top),
+        (false, true) => LISTED_OF_LIVE,
+        (false, false) => 1,
+    };
     let slot_us = u64::try_from(pace.slot.as_micros()).unwrap_or(u64::MAX);
     let manner = Manner { slot_us, has_samples: !options.no_samples, listed, alerts, only };
     let mut collector = Collector::of(sampler, &clock, database.description().cpus, begun, manner);
@@ -58,19 +76,20 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     // The first reading is what the first slot begins with. Without it there is nothing to watch.
     let first = collector.first(printer).map_err(|error| signals::failure(&interrupt, error))?;
     let from_us = first.server_us;
-    if !options.json {
+    if !options.json && !options.live {
         let stored =
             if collector.keeps() { "'plimsoll watch show' shows what is stored." } else { "Nothing is stored." };
         printer.remark(&format!("A line is printed for each slot; Ctrl-C ends it with the summary. {stored}"));
     }
+    let show = || begin_live(target.display(), options, pace, (store, &clock), &collector, (&interrupt, printer));
+    let live = options.live.then(show).transpose()?;
     let end = pace.time.map(|time| begin.after(time));
-    let server = collector.go_on(first, end, &interrupt, printer, |told| {
-        if options.json {
-            printer.json(&show::json(told.slot, told.sums, told.texts, (listed, told.alerts)));
-        } else {
-            printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width));
-        }
+    let server = collector.go_on(first, end, &interrupt, printer, |told| match &live {
+        Some(live) => live.take(told),
+        None if options.json => printer.json(&show::json(told.slot, told.sums, told.texts, (listed, told.alerts))),
+        None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
     });
+    let is_asked = live.is_some_and(Live::end);
     summary(&mut collector, options, target.display(), printer);
     drop(pulse);
     let unsaved = collector.unsaved();
@@ -90,7 +109,31 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         (false, true) => exit::NEGATIVE,
         (false, false) => exit::DONE,
     };
-    Ok(signals::exit_code(&interrupt).unwrap_or(code))
+    Ok(signals::exit_code(&interrupt).filter(|_| !is_asked).unwrap_or(code))
+}
+
+/// Shows the live view, in which the present moment can be marked if slots are kept.
+fn begin_live(
+    target: &str,
+    options: &Watch,
+    pace: Pace,
+    (store, clock): (Option<Arc<RunStore>>, &Arc<dyn Clock>),
+    collector: &Collector,
+    (interrupt, printer): (&Interrupt, &Printer),
+) -> Result<Live, Failure> {
+    let clock = Arc::clone(clock);
+    let mark = store.zip(collector.number()).map(|(store, number)| -> Mark {
+        Box::new(move |text| marked::note(Arc::clone(&store), number, &marked::name(text)?, clock.as_ref()))
+    });
+    let mut view = LiveView::of(Setup {
+        target: target.to_owned(),
+        slot: units::format_seconds(pace.slot.as_secs_f64()),
+        top: options.top.into(),
+        keeps: mark.is_some(),
+        has_colors: printer.style.color,
+    });
+    collector.said().iter().for_each(|warning| view.say(&format!("warning: {warning}")));
+    Live::begin(view, mark, interrupt, printer)
 }
 
 /// What reads the statistics of a server. `beside` says that the load is one of our own.
@@ -123,7 +166,8 @@ fn pace(options: &Watch) -> Result<Pace, Failure> {
         }
         Ok(time)
     };
-    let slot = of("--every", &options.every, [Duration::from_secs(1), LONGEST_SLOT])?;
+    let every = options.every.as_deref().unwrap_or(if options.live { SLOT_OF_LIVE } else { SLOT });
+    let slot = of("--every", every, [Duration::from_secs(1), LONGEST_SLOT])?;
     let time = options.time.as_deref().map(|text| of("--for", text, [Duration::from_secs(1), LONGEST])).transpose()?;
     Ok(Pace { slot, time })
 }

@@ -184,6 +184,16 @@ impl Collector {
         self.keeper.is_some()
     }
 
+    /// The number under which slots are kept; `None` if they are not.
+    pub fn number(&self) -> Option<i64> {
+        self.keeper.as_ref().map(Keeper::number)
+    }
+
+    /// What was warned of when watching began.
+    pub fn said(&self) -> &[String] {
+        &self.said
+    }
+
     /// Whether the last reading failed.
     pub const fn is_lost(&self) -> bool {
         self.is_lost

@@ -94,6 +94,11 @@ impl Keeper {
         (count > 0).then(|| format!("{up_to}{slots} not in the store: {}", self.why))
     }
 
+    /// The number under which the store keeps what is watched.
+    pub const fn number(&self) -> i64 {
+        self.number
+    }
+
     /// Texts that are kept.
     pub fn texts(&self) -> BTreeMap<Item, QueryText> {
         self.texts.clone()

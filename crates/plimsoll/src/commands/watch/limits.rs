@@ -43,6 +43,11 @@ fn ranked<'s>(sums: &'s Sums, name_of: impl Fn(&'s str) -> &'s str) -> Vec<(&'s 
     ranked
 }
 
+/// Time of sessions by the class of what they waited for, the most first.
+pub fn classes(sums: &Sums) -> Vec<(&str, u64)> {
+    ranked(sums, class_of)
+}
+
 /// The sum, or the most that there is.
 fn all<'u>(times: impl Iterator<Item = &'u u64>) -> u64 {
     times.fold(0, |sum: u64, us| sum.saturating_add(*us))
@@ -82,7 +87,7 @@ pub fn nearest(sums: &Sums) -> Option<String> {
     if sessions < IDLE_SESSIONS {
         return Some("No limit is near: sessions were hardly ever at work when they were looked at.".to_owned());
     }
-    let classes = ranked(sums, class_of);
+    let classes = classes(sums);
     // Time that a client takes, or that was asked for, is no limit of the server.
     let is_limit = |class: &str| class != WaitClass::Client.name() && class != WaitClass::Sleep.name();
     let found = classes.iter().copied().find(|(class, _)| is_limit(class));
@@ -120,12 +125,7 @@ pub fn nearest(sums: &Sums) -> Option<String> {
 /// Adds to the answer what limit is nearest, and who held others up.
 pub fn say(part: &mut Part, sums: &Sums, texts: &Texts) {
     part.say(Tone::Plain, nearest(sums));
-    if let Some(worst) = sums.about.blockers.first() {
-        let waited = units::format_seconds(worst.blocked_us as f64 / 1e6);
-        let most = format::count(usize::try_from(worst.most_blocked).unwrap_or(usize::MAX), "session");
-        let who = blocker_name(worst, texts, SHORT_TEXT);
-        part.say(Tone::Warning, format!("Others waited {waited} for {who}, up to {most} at a time."));
-    }
+    part.say(Tone::Warning, held_up(sums, texts));
     // A commit that takes longer than its statement looks like that as well, for a moment.
     let is_much = |us: &u64| 100.0 * *us as f64 >= UNSEEN_PERCENT * seen_us(sums) as f64;
     let unseen =
@@ -139,6 +139,15 @@ pub fn say(part: &mut Part, sums: &Sums, texts: &Texts) {
             )
         }),
     );
+}
+
+/// Who held others up most, in a sentence.
+pub fn held_up(sums: &Sums, texts: &Texts) -> Option<String> {
+    let worst = sums.about.blockers.first()?;
+    let waited = units::format_seconds(worst.blocked_us as f64 / 1e6);
+    let most = format::count(usize::try_from(worst.most_blocked).unwrap_or(usize::MAX), "session");
+    let who = blocker_name(worst, texts, SHORT_TEXT);
+    Some(format!("Others waited {waited} for {who}, up to {most} at a time."))
 }
 
 fn blocker_name(blocker: &Blocker, texts: &Texts, most: usize) -> String {

@@ -80,6 +80,14 @@ impl Unit {
         }
     }
 
+    /// The one after this, and the first after the last.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let all = Self::value_variants();
+        let place = all.iter().position(|unit| *unit == self).unwrap_or(0);
+        all[(place + 1) % all.len()]
+    }
+
     /// A measure in this unit; `None` where it is not known.
     pub fn of(self, measure: Measure, values: &Values, all: &Values, covered_us: u64) -> Option<f64> {
         let value = values.get(measure)? as f64;

@@ -14,6 +14,7 @@ mod filters;
 mod keeper;
 mod limits;
 mod listed;
+mod live;
 mod marked;
 pub mod metrics;
 mod names;

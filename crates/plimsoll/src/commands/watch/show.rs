@@ -65,9 +65,7 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, (top, alerts): (usize, &[St
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
     object.insert("queries".to_owned(), Value::Array(queries));
-    let more = ranked.iter().skip(top).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| (1, *sum));
-    if let Some((count, sum)) = more.chain(sums.rest).reduce(|(count, all), (more, sum)| (count + more, all.plus(&sum)))
-    {
+    if let Some((count, sum)) = sums.others(&ranked, top) {
         let mut other = Map::new();
         other.insert("queries".to_owned(), count.into());
         measures(&mut other, &sum);
@@ -142,7 +140,8 @@ fn ran(sum: &Sum) -> String {
     })
 }
 
-fn mean_us(sum: &Sum) -> Option<f64> {
+/// How long an execution took on average, in microseconds.
+pub fn mean_us(sum: &Sum) -> Option<f64> {
     let executions = sum.values.get(Measure::Executions).filter(|count| *count > 0)?;
     Some(sum.values.get(Measure::ElapsedUs)? as f64 / executions as f64)
 }
@@ -206,28 +205,32 @@ pub fn slots(count: u64) -> String {
     if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") }
 }
 
+/// The share of the time of sessions that were seen at work in which they were at work on this statement, in percent.
+pub fn seen_percent(all: &Sums, sum: &Sum) -> Option<f64> {
+    let seen_us = limits::seen_us(all);
+    let us = sum.values.get(Measure::SampledUs).filter(|_| seen_us > 0)?;
+    Some(100.0 * us as f64 / seen_us as f64)
+}
+
+/// How the figures of a statement can be believed.
+pub fn status((_, is_nested): &Key, sum: &Sum) -> String {
+    let is_exact = sum.status == Status::EXACT;
+    match (*is_nested, is_exact) {
+        (false, _) => sum.status.to_string(),
+        (true, true) => "within another".to_owned(),
+        (true, false) => format!("within another, {}", sum.status),
+    }
+}
+
 fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
     let ranked = all.ranked_by(all.best_metric());
-    let seen_us = limits::seen_us(all);
-    let seen = |sum: &Sum| {
-        let us = sum.values.get(Measure::SampledUs).filter(|_| seen_us > 0)?;
-        Some(100.0 * us as f64 / seen_us as f64)
-    };
     let seconds = |us: f64| Cell::quantity(us / 1e6, "s");
     let elapsed = |sum: &Sum| sum.values.get(Measure::ElapsedUs);
-    let status = |(_, is_nested): &Key, sum: &Sum| {
-        let is_exact = sum.status == Status::EXACT;
-        match (*is_nested, is_exact) {
-            (false, _) => sum.status.to_string(),
-            (true, true) => "within another".to_owned(),
-            (true, false) => format!("within another, {}", sum.status),
-        }
-    };
     Table::of(
         ranked.into_iter().take(top),
         &[
             (text("Statement"), &|((item, _), _)| name(*item, texts, SHORT_TEXT - 15).into()),
-            (number("Seen", "%"), &|(_, sum)| seen(sum).into()),
+            (number("Seen", "%"), &|(_, sum)| seen_percent(all, sum).into()),
             (number("Share", "%"), &|(_, sum)| elapsed(sum).and_then(|us| all.share_percent(us)).into()),
             (number("Calls", ""), &|(_, sum)| sum.values.get(Measure::Executions).into()),
             (scaled("Total", "s"), &|(_, sum)| elapsed(sum).map_or_else(Cell::default, |us| seconds(us as f64))),

@@ -218,6 +218,12 @@ impl Sums {
         ranked
     }
 
+    /// Statements of clients beyond the first so many of a list, with those that are not listed: how many, and their sum.
+    pub fn others(&self, ranked: &[(Key, Sum)], listed: usize) -> Option<(u64, Sum)> {
+        let more = ranked.iter().skip(listed).filter(|((_, is_nested), _)| !is_nested).map(|(_, sum)| (1, *sum));
+        more.chain(self.rest).reduce(|(count, all), (more, sum)| (count + more, all.plus(&sum)))
+    }
+
     /// Statements by time, the most first.
     pub fn ranked(&self) -> Vec<(Key, Sum)> {
         let mut ranked: Vec<(Key, Sum)> = self.by_query.iter().map(|(key, sum)| (*key, *sum)).collect();
