@@ -13,7 +13,7 @@ use plimsoll_report::terminal::Style;
 
 use crate::args::{Arguments, Color};
 use crate::failure::Failure;
-use crate::held::Held;
+use crate::messages::Messages;
 use crate::outlet::{Outlet, Patience};
 
 /// Where results, remarks and errors go, and whether in colour.
@@ -27,7 +27,7 @@ pub struct Printer {
     pub style: Style,
     cut_off: Arc<AtomicBool>,
     /// What is held back while something else is on the screen.
-    held: Arc<Mutex<Option<Held>>>,
+    messages: Arc<Mutex<Option<Messages>>>,
     color_errors: bool,
     patience: Patience,
 }
@@ -49,7 +49,7 @@ impl Printer {
             quiet: arguments.quiet,
             verbose: arguments.verbose,
             cut_off: Arc::default(),
-            held: Arc::default(),
+            messages: Arc::default(),
             style: Style {
                 color: wanted(std::io::stdout().is_terminal()),
                 width: width.filter(|width| *width >= 40).unwrap_or(110),
@@ -99,7 +99,7 @@ impl Printer {
         } else {
             format!("\u{1b}[{color}m{label}\u{1b}[0m {text}")
         };
-        if let Some(held) = self.held().as_mut() {
+        if let Some(held) = self.messages().as_mut() {
             held.push(plain, line);
             return;
         }
@@ -110,24 +110,24 @@ impl Printer {
         let _ = Outlet::Errors.say(&format!("{line}\n"), self.patience);
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn messages(&self) -> MutexGuard<'_, Option<Messages>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on remarks, warnings and errors of this printer and its copies are held back, as something else is on the screen.
     pub fn hold(&self) {
-        self.held().get_or_insert_default();
+        self.messages().get_or_insert_default();
     }
 
     /// What was held back since the last look, without colours.
     pub fn look(&self, seen: &mut usize) -> Vec<String> {
-        self.held().as_ref().map_or_else(Vec::new, |held| held.since(seen))
+        self.messages().as_ref().map_or_else(Vec::new, |held| held.since(seen))
     }
 
     /// The screen is free: says what was held back, and holds nothing back any more.
     pub fn release(&self) {
-        let held = self.held().take();
-        held.iter().flat_map(Held::lines).for_each(|line| self.write_error(&line));
+        let held = self.messages().take();
+        held.iter().flat_map(Messages::lines).for_each(|line| self.write_error(&line));
     }
 
     /// True if a result could not be written in full.

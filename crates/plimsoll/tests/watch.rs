@@ -95,6 +95,31 @@ fn a_server_that_is_away_for_a_while_leaves_a_gap_and_no_spike() {
     assert_eq!(executions.sum::<u64>(), 15, "{out}");
 }
 
+#[test]
+fn sessions_are_looked_at_again_when_a_server_is_back() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let (mut child, mut lines, _) = begun(&scene, &["watch", &url, "--every", "1s", "--json"]);
+    server.stop_immediate().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    // Nobody could connect by then.
+    while !line.contains("covers this time as well") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0);
+    }
+    child.stderr = Some(said.into_inner());
+    server.restart().unwrap();
+    load(&server, 5);
+    let mut out = String::new();
+    lines.read_line(&mut out).unwrap();
+    lines.read_line(&mut out).unwrap();
+    let (code, rest, err) = interrupted(child, lines);
+    assert_eq!(code, 130, "{err}");
+    let last: Value = serde_json::from_str((out + &rest).lines().last().unwrap()).unwrap();
+    assert!(last["sessions"]["samples"].as_u64() >= Some(2), "{last}: {err}");
+}
+
 /// Executions and rows of the load, in all slots that are kept.
 fn inserted(scene: &Scene) -> (u64, u64) {
     let rows = scene.say(&["watch", "export", "--json"]).json();

@@ -24,6 +24,7 @@ statements and without their values. docs/WATCH.md says what each figure means, 
 
 Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 7 the server was lost at the
 end, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Watch {
     /// What to do with what was watched.
     #[command(subcommand)]

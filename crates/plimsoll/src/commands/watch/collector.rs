@@ -278,7 +278,8 @@ impl Collector {
                 self.pace.looked(now.since(begun)).iter().for_each(|sentence| printer.warning(sentence));
             }
             Ok(None) => self.manner.has_samples = false,
-            Err(error) if error.kind == ErrorKind::Lost => {}
+            // A server that is away is looked at again when it is back.
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect) => {}
             Err(error) => {
                 printer.warning(&format!("sessions can't be looked at, so that nothing is known of waits: {error}"));
                 self.manner.has_samples = false;

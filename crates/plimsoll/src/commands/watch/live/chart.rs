@@ -27,8 +27,8 @@ const MARK: &str = "▲";
 /// Columns before the bars, with the scale.
 const SCALE: u16 = 8;
 
-/// With so many columns there is room for the times beside the title.
-const WITH_TIMES: u16 = 60;
+/// Columns of the times, which stand beside the title where there is room.
+const TIMES: usize = 24;
 
 /// Bars are so wide at most.
 const WIDEST: usize = 3;
@@ -89,8 +89,8 @@ fn per_second(value: u64, metric: Metric, us: u64) -> f64 {
 }
 
 fn title(metric: Metric, of: &str) -> String {
-    let unit = if metric.is_time() { "as sessions at work on average" } else { "a second" };
-    format!("{} {unit}, {of}", metric.label)
+    let unit = if metric.is_time() { "in sessions at work" } else { "a second" };
+    format!("{} {unit}: {of}", metric.label)
 }
 
 /// A metric by those of the statements of a list that have most of it, and all others.
@@ -108,10 +108,7 @@ pub fn by_statement(data: &Data, listed: &[(Key, Sum)], metric: Metric) -> Chart
         let values = (piece.covered_us > 0).then(|| values.into_iter().map(of).collect());
         Bar { from_us: piece.from_us, to_us: piece.to_us, values }
     };
-    Chart {
-        title: title(metric, "by the statements numbered below and all others (·)"),
-        bars: data.pieces.iter().map(bar).collect(),
-    }
+    Chart { title: title(metric, "statements 1 to 5, others ·"), bars: data.pieces.iter().map(bar).collect() }
 }
 
 /// Sessions at work by the classes of what most of them waited for.
@@ -144,7 +141,7 @@ pub fn of_one(data: &Data, key: &Key, metric: Metric) -> Chart {
         let values = value.map(|value| vec![per_second(value, metric, piece.covered_us)]);
         Bar { from_us: piece.from_us, to_us: piece.to_us, values }
     };
-    Chart { title: title(metric, "of this statement"), bars: data.pieces.iter().map(bar).collect() }
+    Chart { title: title(metric, "this statement"), bars: data.pieces.iter().map(bar).collect() }
 }
 
 /// Where each series ends, in lines from the bottom: what there is at all has a line at least.
@@ -181,12 +178,11 @@ pub fn draw(chart: &Chart, marks_us: &[i64], has_colors: bool, buffer: &mut Buff
     put_right(buffer, scale, 1, &format::number(most).unwrap_or_default(), faint);
     put_right(buffer, scale, area.height - 1, "0", faint);
     put(buffer, axis, (0, 0), &"─".repeat((bars.len() * wide).min(room)), faint);
-    let span = bars.first().zip(bars.last()).filter(|_| area.width >= WITH_TIMES);
+    let span = bars.first().zip(bars.last()).filter(|_| width(&chart.title) + TIMES <= area.width.into());
     let span =
         span.map_or_else(String::new, |(first, last)| format!("{} to {}", clock(first.from_us), clock(last.to_us)));
     put_right(buffer, area, 0, &span, faint);
-    let behind = u16::try_from(width(&span)).map_or(0, |span| if span > 0 { span + 1 } else { 0 });
-    put(buffer, Rect { width: area.width.saturating_sub(behind), ..area }, (0, 0), &chart.title, Style::new());
+    put(buffer, area, (0, 0), &chart.title, Style::new());
     for (place, bar) in bars.iter().enumerate() {
         let x = u16::try_from(place * wide).unwrap_or(u16::MAX);
         let bar_area = Rect { x: field.x + x, width: u16::try_from(wide).unwrap_or(1), ..field };

@@ -1,4 +1,4 @@
-//! One statement: what is known of it, and its whole text.
+//! One statement: its whole text, and what is known of it.
 
 use plimsoll_engine::QueryText;
 use plimsoll_report::model::format;
@@ -24,21 +24,21 @@ const UNITS: [(&str, Unit); 4] =
 pub fn lines(data: &Data, key: &Key, room: usize) -> Vec<String> {
     let known = data.texts.get(&key.0);
     let database = known.and_then(|known| known.database.as_deref());
-    let mut lines = vec![format!("Statement {}{}", names::id(key.0), of_database(database))];
+    let mut lines = vec![cut(&format!("Statement {}{}", names::id(key.0), of_database(database)), room)];
+    match known {
+        Some(QueryText { text: Some(text), .. }) => lines.extend(wrap(text, room)),
+        _ => lines.push(cut("The server has no text of it.", room)),
+    }
+    let mut said = vec![String::new()];
     match data.sums.by_query.get(key) {
-        Some(sum) => lines.extend(figures(data, key, sum)),
-        None => lines.push("It did nothing in this time.".to_owned()),
+        Some(sum) => said.extend(figures(data, key, sum)),
+        None => said.push("It did nothing in this time.".to_owned()),
     }
     if let Some((wait, part)) = limits::most_of(&data.sums, key.0) {
         let part = names::percent(Some(part));
-        lines.push(format!("Sessions that were seen at work on it spent most of their time, {part}, in {wait}."));
+        said.push(format!("Sessions that were seen at work on it spent most of their time, {part}, in {wait}."));
     }
-    let mut lines: Vec<String> = lines.into_iter().map(|line| cut(&line, room)).collect();
-    lines.push(String::new());
-    match known {
-        Some(QueryText { text: Some(text), .. }) => lines.extend(wrap(text, room)),
-        _ => lines.push("The server has no text of it.".to_owned()),
-    }
+    lines.extend(said.iter().map(|line| cut(line, room)));
     lines
 }
 

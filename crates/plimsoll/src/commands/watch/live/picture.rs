@@ -101,6 +101,13 @@ fn answer(data: &Data) -> String {
     said.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
+/// Lines of the chart above a table of so many rows: what these leave, but no less than nine of twenty lines and no more than two thirds.
+fn chart_height(left: u16, rows: usize) -> u16 {
+    let table = u16::try_from(rows + 1).unwrap_or(u16::MAX).max(LEAST_TABLE);
+    let height = left.saturating_sub(table).clamp(left * 9 / 20, left * 2 / 3).min(left.saturating_sub(LEAST_TABLE));
+    if height < LEAST_CHART { 0 } else { height }
+}
+
 fn statements(view: &LiveView, buffer: &mut Buffer, area: Rect) {
     let data = view.data();
     let most = match area.height {
@@ -119,15 +126,14 @@ fn statements(view: &LiveView, buffer: &mut Buffer, area: Rect) {
     }
     let above = u16::try_from(answer.len()).unwrap_or(0);
     let left = Rect { y: area.y + above, height: area.height.saturating_sub(above + news), ..area };
-    let chart_height = (left.height * 9 / 20).min(left.height.saturating_sub(LEAST_TABLE));
-    let chart_height = if chart_height < LEAST_CHART { 0 } else { chart_height };
     let metric = view.manner.metric(data);
     let ranked = data.ranked(metric);
     let listed = &ranked[..ranked.len().min(view.manner.top)];
     let drawn = if view.is_of_waits { chart::by_wait(data) } else { chart::by_statement(data, listed, metric) };
+    let rows = rows::of(data, &ranked, &view.manner, area.width.into());
+    let chart_height = chart_height(left.height, rows.lines.len());
     let chart_area = Rect { height: chart_height, ..left };
     chart::draw(&drawn, &data.marks_us, view.setup.has_colors, buffer, chart_area);
-    let rows = rows::of(data, &ranked, &view.manner, area.width.into());
     let below = Rect { y: left.y + chart_height, height: left.height - chart_height, ..left };
     table(view, &rows, chart_height > 0 && !view.is_of_waits, buffer, below);
 }
@@ -138,7 +144,7 @@ fn table(view: &LiveView, rows: &Rows, is_legend: bool, buffer: &mut Buffer, are
     let labels: Vec<&str> = rows.columns.iter().map(|column| column.label.as_str()).collect();
     let heading = line(rows, "#", "Statement", &labels);
     put(buffer, area, (0, 0), &heading, underlined);
-    let (listed, others): (Vec<&Row>, Vec<&Row>) = rows.rows.iter().partition(|row| row.key.is_some());
+    let (listed, others): (Vec<&Row>, Vec<&Row>) = rows.lines.iter().partition(|row| row.key.is_some());
     let room = usize::from(area.height.saturating_sub(1)).saturating_sub(others.len());
     let chosen = listed.iter().position(|row| row.key.is_some() && row.key == view.chosen);
     let from = chosen.map_or(0, |chosen| (chosen + 1).saturating_sub(room));
@@ -164,7 +170,8 @@ fn line(rows: &Rows, sign: &str, text: &str, cells: &[&str]) -> String {
         format!("{}{sign} {text}{}", blanks(width(sign), rows.sign_width), blanks(width(&text), rows.text_width));
     for (column, cell) in rows.columns.iter().zip(cells) {
         let room = blanks(width(cell), column.width);
-        line.push_str(&if column.is_text { format!("  {cell}{room}") } else { format!("  {room}{cell}") });
+        let (left, right) = if column.is_text { (*cell, room.as_str()) } else { (room.as_str(), *cell) };
+        line.extend(["  ", left, right]);
     }
     line
 }

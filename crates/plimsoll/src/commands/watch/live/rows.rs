@@ -50,7 +50,7 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows {
     pub columns: Vec<Column>,
-    pub rows: Vec<Row>,
+    pub lines: Vec<Row>,
     /// Columns for the text of a statement.
     pub text_width: usize,
     pub sign_width: usize,
@@ -183,14 +183,16 @@ fn fitted(columns: Vec<Column>, mut rows: Vec<Row>, room: usize) -> Rows {
         let text_width = room.saturating_sub(taken + sign_width + 1);
         let spare = columns.iter().map(|column| column.spare).max().unwrap_or(0);
         if text_width >= LEAST_TEXT || spare == 0 {
-            return Rows { columns, rows, text_width, sign_width };
+            return Rows { columns, lines: rows, text_width, sign_width };
         }
         columns = columns
             .into_iter()
             .enumerate()
             .filter_map(|(at, column)| {
                 if column.spare == spare {
-                    rows.iter_mut().for_each(|row| drop(row.cells.remove(at)));
+                    for row in &mut rows {
+                        row.cells.remove(at);
+                    }
                     return None;
                 }
                 Some(column)

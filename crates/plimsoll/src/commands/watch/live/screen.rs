@@ -102,7 +102,9 @@ fn run(terminal: &mut DefaultTerminal, shared: &Shared) -> io::Result<()> {
         // A terminal that stands still holds up nobody who has something to show.
         let drawn = {
             let mut view = shared.view();
-            news.iter().for_each(|message| view.say(message));
+            for message in &news {
+                view.say(message);
+            }
             view.resize(area);
             view.take_change().then(|| picture(&view))
         };

@@ -7,13 +7,13 @@ const MOST: usize = 200;
 
 /// Sentences in their order.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct Messages {
     /// Without colours, and as they are said.
     sentences: VecDeque<(String, String)>,
     left_out: usize,
 }
 
-impl Held {
+impl Messages {
     /// Holds back one more.
     pub fn push(&mut self, plain: String, line: String) {
         if self.sentences.len() >= MOST {
@@ -43,16 +43,16 @@ mod tests {
 
     #[test]
     fn the_last_sentences_are_held_and_the_others_counted() {
-        let (mut held, mut seen) = (Held::default(), 0);
-        held.push("warning: a".to_owned(), "colour a".to_owned());
-        assert_eq!(held.since(&mut seen), ["warning: a"]);
-        assert_eq!(held.since(&mut seen), [""; 0], "each is new once");
-        assert_eq!(held.lines(), ["colour a"]);
-        for number in 0..MOST + 1 {
-            held.push(number.to_string(), number.to_string());
+        let (mut messages, mut seen) = (Messages::default(), 0);
+        messages.push("warning: a".to_owned(), "colour a".to_owned());
+        assert_eq!(messages.since(&mut seen), ["warning: a"]);
+        assert_eq!(messages.since(&mut seen), [""; 0], "each is new once");
+        assert_eq!(messages.lines(), ["colour a"]);
+        for number in 0..=MOST {
+            messages.push(number.to_string(), number.to_string());
         }
-        assert_eq!(held.since(&mut seen).len(), MOST);
-        let lines = held.lines();
+        assert_eq!(messages.since(&mut seen).len(), MOST);
+        let lines = messages.lines();
         assert_eq!(
             (lines.len(), lines[0].as_str(), lines[1].as_str()),
             (MOST + 1, "(2 earlier messages are left out)", "1")
