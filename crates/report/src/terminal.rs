@@ -163,7 +163,7 @@ impl Page {
                 let lines = chart.lines.iter().filter(|line| line.look != Look::Guide);
                 titled(&chart.y.title, lines.filter_map(|line| course(line, None)))
             }
-            Picture::Lines(_) => Vec::new(),
+            Picture::Lines(_) | Picture::Scatter(_) => Vec::new(),
         };
         if lines.is_empty() {
             return;

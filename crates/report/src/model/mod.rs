@@ -8,8 +8,8 @@ mod picture;
 mod table;
 
 pub use picture::{
-    Axis, Band, Bar, BarChart, Gap, Group, INK, Kind, LARGEST, Line, LineChart, Look, Mark, Panel, Picture, Series,
-    Shape, Spot, Strip, Tone as Color,
+    Axis, Band, Bar, BarChart, Disc, Gap, Group, INK, Kind, LARGEST, Line, LineChart, Look, Mark, Panel, Picture,
+    Scatter, Series, Shape, Spot, Strip, Tone as Color,
 };
 pub use table::{Align, Bound, Cell, Column, Content as CellContent, Form, Table, Value, number, scaled, text};
 

@@ -12,6 +12,8 @@ pub enum Picture {
     Lines(LineChart),
     /// Strips over one time axis.
     Strips(Panel),
+    /// Things by two figures.
+    Scatter(Scatter),
 }
 
 /// Larger values have no place on any axis, and those below one by it none on a logarithmic one: their round neighbours may be no numbers any
@@ -31,6 +33,7 @@ impl Picture {
             Self::Bars(chart) => &chart.title,
             Self::Lines(chart) => &chart.title,
             Self::Strips(panel) => &panel.title,
+            Self::Scatter(chart) => &chart.title,
         }
     }
 
@@ -50,6 +53,7 @@ impl Picture {
                 };
                 !panel.strips.iter().any(has_place)
             }
+            Self::Scatter(chart) => chart.shown().next().is_none(),
         }
     }
 }
@@ -219,6 +223,50 @@ pub struct Mark {
     pub band: Option<(f64, f64)>,
     /// What it is.
     pub label: String,
+}
+
+/// Things by two figures, each as a disc whose area is a third one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scatter {
+    /// What it shows.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What the area of a disc is.
+    pub area: String,
+    /// The things. The largest have their names beside them where there is room.
+    pub discs: Vec<Disc>,
+}
+
+/// One thing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Disc {
+    /// Its name.
+    pub name: String,
+    /// Its colour.
+    pub tone: Tone,
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value.
+    pub y: f64,
+    /// How large it is beside the others.
+    pub area: f64,
+    /// All that is known of it.
+    pub about: String,
+}
+
+impl Scatter {
+    /// The discs that have a place, the largest first.
+    pub fn shown(&self) -> impl Iterator<Item = &Disc> {
+        let has_place = |disc: &&Disc| {
+            self.x.kind.has_place(disc.x) && self.y.kind.has_place(disc.y) && disc.area > 0.0 && disc.area <= LARGEST
+        };
+        let mut shown: Vec<&Disc> = self.discs.iter().filter(has_place).collect();
+        shown.sort_by(|one, other| other.area.total_cmp(&one.area));
+        shown.into_iter()
+    }
 }
 
 /// Strips over one time axis.

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::axes::{Area, axes};
 use super::scale::Scale;
 use super::{LETTER, WIDTH, coordinate, decimate, labels};
 use crate::model::format::{UNKNOWN, ends, flag_meaning, number};
@@ -93,7 +94,7 @@ impl LineChart {
                 @if named.is_empty() && self.lines.len() > 1 { (self.legend()) }
                 div.scroll {
                     svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(self.described()) {
-                        (self.axes(&area))
+                        (axes(&area, (&self.x, &self.y), HEIGHT))
                         @if let Some(mark) = &self.mark { (drawn_mark(mark, &area)) }
                         @for line in &self.lines { (self.drawn_line(line, &area)) }
                         (names(&named, &area))
@@ -135,28 +136,6 @@ impl LineChart {
         }
     }
 
-    fn axes(&self, area: &Area) -> Markup {
-        let ticks = if self.x.ticks.is_empty() { area.x.ticks() } else { self.x.ticks.clone() };
-        let across = ticks.into_iter().filter_map(|tick| Some((tick, area.x.at(tick)?)));
-        let up = area.y.ticks().into_iter().filter_map(|tick| Some((tick, area.y.at(tick)?)));
-        let (left, right, bottom) = (coordinate(area.left), coordinate(area.right), area.bottom);
-        html! {
-            g.axis {
-                @for (tick, place) in up {
-                    path.rule d={ "M" (left) " " (coordinate(place)) "H" (right) } {}
-                    text.end x=(coordinate(area.left - 6.0)) y=(coordinate(place + 4.0)) { (self.y.kind.tick_text(tick)) }
-                }
-                @for (tick, place) in across {
-                    path.tick d={ "M" (coordinate(place)) " " (bottom) "v5" } {}
-                    text.middle x=(coordinate(place)) y=(bottom + 18.0) { (self.x.kind.tick_text(tick)) }
-                }
-                path.base d={ "M" (left) " " (bottom) "H" (right) } {}
-                text.unit x="2" y="14" { (self.y.title) }
-                text.unit.end x=(right) y=(HEIGHT - 6.0) { (self.x.title) }
-            }
-        }
-    }
-
     fn drawn_line(&self, line: &Line, area: &Area) -> Markup {
         let shown: Vec<(&Spot, (f64, f64))> =
             line.spots.iter().filter_map(|spot| Some((spot, area.place(spot)?))).collect();
@@ -194,21 +173,6 @@ impl LineChart {
         let what = format!("{}, {}: {value}{range} ({})", line.name, spot.label, self.y.title);
         let flags = spot.flags.iter().map(|flag| format!("{flag}: {}", flag_meaning(flag)));
         std::iter::once(what).chain(flags).collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// Where a chart's lines are drawn.
-struct Area {
-    x: Scale,
-    y: Scale,
-    left: f64,
-    right: f64,
-    bottom: f64,
-}
-
-impl Area {
-    fn place(&self, spot: &Spot) -> Option<(f64, f64)> {
-        self.x.at(spot.x).zip(self.y.at(spot.y))
     }
 }
 

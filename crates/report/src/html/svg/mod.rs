@@ -1,12 +1,14 @@
 //! Charts as inline SVG. Colours, weights and dashes come from the page's style sheet by class, so light, dark and
 //! print share one drawing. Every series differs by dash and marker as well as by colour.
 
+mod axes;
 mod bar;
 mod decimate;
 mod labels;
 mod line;
 mod panel;
 mod scale;
+mod scatter;
 
 use maud::Markup;
 
@@ -18,6 +20,7 @@ pub fn picture(picture: &Picture) -> Markup {
         Picture::Bars(chart) => chart.render(),
         Picture::Lines(chart) => chart.render(),
         Picture::Strips(panel) => panel.render(),
+        Picture::Scatter(chart) => chart.render(),
     };
     drawn.unwrap_or_default()
 }
