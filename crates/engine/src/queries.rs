@@ -21,6 +21,25 @@ pub struct QueryText {
     pub database: Option<String>,
     /// Its text with signs in place of values ([`without_values`]), cut after [`LONGEST_TEXT`] characters. `None` if the server has lost it.
     pub text: Option<String>,
+    /// The procedure or function that it stands in; empty for one that stands in none. `None` where the server does not say it.
+    pub object: Option<String>,
+}
+
+/// Plans of one kind in a server's cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedPlans {
+    /// What was planned, in the server's word.
+    pub kind: String,
+    /// How many there are.
+    pub plans: u64,
+    /// The memory that they take.
+    pub bytes: u64,
+    /// How often they were looked up, all together.
+    pub uses: u64,
+    /// How many of them were used once.
+    pub once: u64,
+    /// The memory that these take.
+    pub once_bytes: u64,
 }
 
 /// So many characters of a text are read.
@@ -54,6 +73,14 @@ pub trait QuerySampler: Send {
     /// How many statements the server has room for, as the last reading found it; `None` where it does not say.
     fn room(&self) -> Option<u64> {
         None
+    }
+
+    /// What the server's cache of plans holds, by the kind of what was planned. Nothing where it does not say it.
+    ///
+    /// # Errors
+    /// If the server is lost, or does not let us look.
+    fn cached_plans(&mut self) -> Result<Vec<CachedPlans>> {
+        Ok(Vec::new())
     }
 
     /// Whether it sees the statements of all programs, and not only of this one.

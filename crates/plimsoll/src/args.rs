@@ -20,7 +20,9 @@ pub use self::disk::{Bought, Disk, DiskAction, Import};
 pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::run::{Multiples, Run};
 pub use self::simulate::Simulate;
-pub use self::watch::{By, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchMark, WatchShow};
+pub use self::watch::{
+    By, Chart, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchMark, WatchShow,
+};
 
 /// Where the demo writes its page if nobody says where.
 pub const DEMO_PAGE: &str = "plimsoll-demo.html";

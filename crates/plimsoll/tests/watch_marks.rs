@@ -194,6 +194,8 @@ fn a_server_says_how_far_its_counts_can_be_relied_on() {
     // More statements than it has room for, of which the extension forgets the rarest.
     let server = server_with_room(100);
     let url = server.socket_url("postgres");
+    let early = scene.say(&["watch", "check", &url, "--json", "--nearly-full", "2"]);
+    assert_eq!(early.json()[0]["state"], "nearly full", "{early:?}");
     let texts: Vec<String> = (0..150).map(|n| format!("CREATE TABLE t{n} (); SELECT FROM t{n}")).collect();
     server.psql(&texts.join("; ")).unwrap();
     let check = |words: &[&str]| scene.say(&[&["watch", "check", &url], words].concat());

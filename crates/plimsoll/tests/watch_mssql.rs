@@ -7,7 +7,6 @@ mod common;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::Scene;
@@ -51,19 +50,29 @@ const fn text() -> Kind {
     Kind::NVarChar(Some(800))
 }
 
-/// The answers at a step of the history. A slot of a second goes by with each.
-fn answer(request: &Request, step: &AtomicUsize) -> Reply {
+/// Another plan takes the place of the one that a procedure was executed by, and takes fifty times as long.
+const REPLACED: [&[Made]; 6] = [
+    &[("0x0600A1", ORDERS, BEGAN - 9_000_000, 100, 50_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 5, 50_000)],
+    &[("0x0600A1", ORDERS, BEGAN - 9_000_000, 110, 60_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 6, 60_000)],
+    &[("0x0600A1", ORDERS, BEGAN - 9_000_000, 120, 70_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 7, 70_000)],
+    &[("0x0600A2", ORDERS, BEGAN + 2_500_000, 4, 200_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 8, 80_000)],
+    &[("0x0600A2", ORDERS, BEGAN + 2_500_000, 9, 450_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 9, 90_000)],
+    &[("0x0600A2", ORDERS, BEGAN + 2_500_000, 10, 500_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 9, 90_000)],
+];
+
+/// The answers at a step of a history. A slot of a second goes by with each.
+fn answer(request: &Request, history: &[&[Made]], step: &AtomicUsize) -> Reply {
     let sql = request.sql();
-    let at = || step.load(Ordering::SeqCst).min(HISTORY.len() - 1);
+    let at = || step.load(Ordering::SeqCst).min(history.len() - 1);
     if !sql.contains("/* plimsoll watch */") {
         return answers::usual(request);
     }
     if sql.contains("sqlserver_start_time") {
-        let clock = BEGAN + 1_000_000 * at() as i64;
+        let clock = BEGAN + 1_000_000 * step.load(Ordering::SeqCst) as i64;
         return rows(&[whole(), whole(), text()], vec![vec![clock.into(), STARTED.into(), "16.0.1000.6".into()]]);
     }
     if sql.contains("plan_generation_num") {
-        let made = HISTORY[at()];
+        let made = history[at()];
         step.fetch_add(1, Ordering::SeqCst);
         let row = |(plan, hash, created, executions, us): &Made| -> Vec<Datum> {
             let first = ["0x0200".into(), 0.into(), (-1).into(), (*plan).into(), 1.into()];
@@ -80,31 +89,132 @@ fn answer(request: &Request, step: &AtomicUsize) -> Reply {
         return rows(&[text()], vec![vec!["0x00000000000000FF".into()]]);
     }
     if sql.contains("dm_exec_plan_attributes") {
-        let texts = [(ORDERS, "SELECT o.total FROM orders o WHERE o.id = 17"), (OTHERS, "EXEC nothing")];
-        let row = |(hash, sql): &(&str, &str)| vec![(*hash).into(), (*sql).into(), "sales".into()];
-        return rows(&[text(), text(), text()], texts.iter().map(row).collect());
+        let texts =
+            [(ORDERS, "SELECT o.total FROM orders o WHERE o.id = 17", "dbo.find_order"), (OTHERS, "EXEC nothing", "")];
+        let row = |(hash, sql, object): &(&str, &str, &str)| {
+            vec![(*hash).into(), (*sql).into(), "sales".into(), (*object).into()]
+        };
+        return rows(&[text(), text(), text(), text()], texts.iter().map(row).collect());
+    }
+    if sql.contains("dm_exec_cached_plans") {
+        let row = |(kind, counts): (&str, [i64; 5])| [kind.into()].into_iter().chain(counts.map(Datum::from)).collect();
+        let plans = [("Proc", [10, 4_000_000, 900, 1, 100_000]), ("Adhoc", [300, 9_000_000, 360, 280, 8_000_000])];
+        let kinds = [text(), whole(), whole(), whole(), whole(), whole()];
+        return rows(&kinds, plans.map(row).into_iter().collect());
     }
     answers::none()
 }
 
-#[test]
-fn plans_that_come_and_go_lose_nothing_that_was_counted_and_invent_nothing() {
-    let (scene, step) = (Scene::new(), Arc::new(AtomicUsize::new(0)));
-    let of_server = Arc::clone(&step);
-    let server = TdsServer::builder().start(move |request, _| answer(request, &of_server)).unwrap();
+/// A server with this history, and its URL.
+fn server(history: &'static [&'static [Made]]) -> (TdsServer, String) {
+    let step = AtomicUsize::new(0);
+    let server = TdsServer::builder().start(move |request, _| answer(request, history, &step)).unwrap();
     let url = format!("mssql://ann@localhost:{}/sales?encrypt=false", server.port());
-    let mut command = scene.command(&["watch", &url, "--every", "1s", "--json"]);
+    (server, url)
+}
+
+/// The slots of a watch of so many readings.
+fn watched(scene: &Scene, url: &str, readings: usize) -> String {
+    let mut command = scene.command(&["watch", url, "--every", "1s", "--json"]);
     let command = command.env("PLIMSOLL_PASSWORD", "x").stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut out = String::new();
     // The first reading has no slot.
-    for _ in 1..HISTORY.len() {
+    for _ in 1..readings {
         lines.read_line(&mut out).unwrap();
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     lines.read_to_string(&mut out).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{out}");
+    out
+}
+
+/// What is shown of what was watched, as JSON.
+fn shown(scene: &Scene, words: &[&str]) -> Value {
+    let said = scene.say(&[&["watch"], words, &["--json"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    said.json().remove(0)
+}
+
+#[test]
+fn a_query_whose_plan_changed_is_told_with_the_cost_of_an_execution_before_and_after() {
+    let (scene, (_server, url)) = (Scene::new(), server(&REPLACED));
+    watched(&scene, &url, REPLACED.len());
+    let all = shown(&scene, &["show"]);
+    let [change] = &all["plan_changes"].as_array().unwrap()[..] else { panic!("{all}") };
+    assert_eq!(
+        (&change["before"]["mean_us"], &change["after"]["mean_us"]),
+        (&1_000.0.into(), &50_000.0.into()),
+        "{all}"
+    );
+    // The slot that begins with the end of the third reading is the first with the new one.
+    assert_eq!(
+        (&change["at"], &change["after"]["plan"]),
+        (&"2025-10-20T22:40:03Z".into(), &"0x00000000000600A2".into())
+    );
+    let said = scene.say(&["watch", "show"]);
+    let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cost = "an execution took 1 ms on average before, and 50 ms after.";
+    assert!(words.contains(&format!("WHERE o.id = ?' changed at 2025-10-20T22:40:03Z: {cost}")), "{said:?}");
+    assert!(said.out.contains("Plans that changed"), "{said:?}");
+
+    let ranges = ["compare", "2025-10-20T22:40:00..2025-10-20T22:40:03", "2025-10-20T22:40:03.."];
+    let compared = shown(&scene, &ranges);
+    let changes = compared["changes"].as_array().unwrap();
+    let changed: Vec<&Value> = changes.iter().filter_map(|change| change.get("plan_change")).collect();
+    assert_eq!((changed.len(), &changed[0]["before"]["executions"]), (1, &20.into()), "{compared}");
+    let said = scene.say(&[&["watch"], &ranges[..]].concat());
+    assert!(said.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(cost), "{said:?}");
+}
+
+#[test]
+fn rows_are_plans_or_procedures_where_the_server_tells_them() {
+    let (scene, (_server, url)) = (Scene::new(), server(&REPLACED));
+    watched(&scene, &url, REPLACED.len());
+    let rows = |by: &str| shown(&scene, &["show", "--by", by])["rows"].as_array().unwrap().clone();
+    let of = |row: &Value, name: &str| (row[name].clone(), row["executions"].as_u64().unwrap());
+    let plans: Vec<_> = rows("plan").iter().map(|row| of(row, "plan")).collect();
+    assert_eq!(
+        plans,
+        [("0x00000000000600A2".into(), 10), ("0x00000000000600B1".into(), 4), ("0x00000000000600A1".into(), 20)]
+    );
+    let objects: Vec<_> = rows("object").iter().map(|row| of(row, "object")).collect();
+    assert_eq!(objects, [("dbo.find_order".into(), 30), ("ad hoc statements".into(), 4)]);
+    let queries = rows("query");
+    assert_eq!((&queries[0]["object"], queries[1].get("object")), (&"dbo.find_order".into(), None));
+    let said = scene.say(&["watch", "show", "--by", "plan"]).out;
+    assert!(said.contains("Plan") && said.contains("0x00000000000600A2"), "{said}");
+    assert!(scene.say(&["watch", "show", "--by", "object"]).out.contains("Procedure or function"));
+}
+
+#[test]
+fn the_cache_of_plans_is_told_by_kind() {
+    let (scene, (_server, url)) = (Scene::new(), server(&REPLACED));
+    let check = |words: &[&str]| {
+        let said = scene.command(&[&["watch", "check", &url], words].concat()).env("PLIMSOLL_PASSWORD", "x").output();
+        common::said(&said.unwrap())
+    };
+    let json = check(&["--json"]).json().remove(0);
+    // Those whose plans of one use take most memory first.
+    let [ad_hoc, procedures] = &json["cached_plans"].as_array().unwrap()[..] else { panic!("{json}") };
+    assert_eq!(
+        (&ad_hoc["kind"], &ad_hoc["used_once"], &ad_hoc["used_once_bytes"]),
+        (&"Adhoc".into(), &280.into(), &8_000_000.into())
+    );
+    assert_eq!((&procedures["kind"], &procedures["mean_uses"]), (&"Proc".into(), &90.0.into()));
+    let said = check(&[]);
+    let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("281 of 310 plans in the cache were used once, and take 8.10 MB"), "{said:?}");
+    assert!(said.out.contains("Plans in the cache") && said.out.contains("Adhoc"), "{said:?}");
+    let said = check(&["--many-once", "95"]);
+    assert!(said.code == 0 && !said.out.contains("were used once, and take"), "{said:?}");
+}
+
+#[test]
+fn plans_that_come_and_go_lose_nothing_that_was_counted_and_invent_nothing() {
+    let (scene, (_server, url)) = (Scene::new(), server(&HISTORY));
+    let out = watched(&scene, &url, HISTORY.len());
     let slots: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let queries = || slots.iter().flat_map(|slot| slot["queries"].as_array().unwrap());
     let sum = |hash: &str, name: &str| -> u64 {

@@ -110,6 +110,7 @@ fn main() {
             text: Some(format!(
                 "SELECT c{at}, sum(amount) FROM orders WHERE customer = $1 AND placed > $2 GROUP BY {at}"
             )),
+            object: None,
         };
         let texts: Vec<Text> = if minute == 0 { (0..STATEMENTS).map(text).collect() } else { Vec::new() };
         let begun = Instant::now();

@@ -191,6 +191,8 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;",
     // Version 6: runs have labels.
     "ALTER TABLE run ADD COLUMN label TEXT;",
+    // Version 7: in which procedure or function a watched statement stands; empty for none, and NULL where nobody said it.
+    "ALTER TABLE watched_query ADD COLUMN object TEXT;",
 ];
 
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;

@@ -89,9 +89,13 @@ fn what_is_kept_comes_back_and_goes_on() {
         record.about.block(&[Blocker { item: Some(Item(2)), state, blocked_us: 7, most_blocked: 2, at_us: 5 }]);
         kept.push(record);
     }
-    let text =
-        |item, text: &str| Text { item: Item(item), database: Some("sales".to_owned()), text: Some(text.to_owned()) };
-    let texts = [text(1, "SELECT $1"), text(2, "SELECT $1")];
+    let text = |item, object: Option<&str>| Text {
+        item: Item(item),
+        database: Some("sales".to_owned()),
+        text: Some("SELECT $1".to_owned()),
+        object: object.map(str::to_owned),
+    };
+    let texts = [text(1, Some("dbo.place_order")), text(2, None)];
     let event = Happened { from_us: BEGIN, to_us: BEGIN + 5, kind: "start".to_owned(), note: String::new() };
     let changes = known.changes();
     let events = [event.clone()];
@@ -115,6 +119,11 @@ fn what_is_kept_comes_back_and_goes_on() {
     let mut known_texts = store.texts(number).unwrap();
     known_texts.sort_by_key(|text| text.item);
     assert_eq!(known_texts, texts);
+    // The first read has nothing to subtract from.
+    let mut first = store.first_seen(number).unwrap();
+    first.sort_unstable();
+    assert_eq!(first.iter().map(|(item, _)| *item).collect::<Vec<_>>(), [Item(1), Item(2)]);
+    assert!(first.iter().all(|(_, us)| (BEGIN..BEGIN + 3 * MINUTE).contains(us)), "{first:?}");
     assert_eq!(store.events(number, (BEGIN + 5, BEGIN + 9)).unwrap(), [event]);
     let watched = store.watched().unwrap();
     assert_eq!((watched.len(), watched[0].target.as_str(), watched[0].statements), (1, "postgres://db/sales", 2));

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_engine::queries::{MOST_TEXTS, SeenSession, SessionSample, Wait, WaitClass, without_values};
+use plimsoll_engine::queries::{CachedPlans, MOST_TEXTS, SeenSession, SessionSample, Wait, WaitClass, without_values};
 use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, Row as Answer, foreign};
 use plimsoll_measurement::WaitClass as Class;
 use plimsoll_measurement::counters::{
@@ -23,6 +23,8 @@ use super::waits;
 use super::wire::Wire;
 
 const NAME: &str = "plimsoll watch";
+/// Where a statement stands whose hash is that of several.
+const SEVERAL_OBJECTS: &str = "several procedures";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE_S: u32 = 5;
 
@@ -228,14 +230,17 @@ impl QuerySampler for PlanCacheSampler {
             .take(MOST_TEXTS)
             .filter_map(|item| Some(format!("0x{:016X}", u64::try_from(item.0).ok()?)))
             .collect();
-        // Nothing has the hash of zeros.
-        let hashes = if hashes.is_empty() { "0x0000000000000000".to_owned() } else { hashes.join(", ") };
+        let hashes = hashes.join(" ");
         let rows = self.with_control(|control| control.rows_filled(sql::STATEMENT_TEXTS, &[("hashes", &hashes)]))?;
         let mut texts: Vec<QueryText> = Vec::new();
         for row in &rows {
             let Some(item) = text_of(row, 0).map(|hash| item_of(&hash)) else { continue };
-            // Plans of one query differ in their values alone.
-            if texts.iter().any(|known| known.item == item) {
+            let object = text_of(row, 3).map(|name| foreign::masked(&name));
+            // Plans of one query differ in their values alone, and in where it stands.
+            if let Some(known) = texts.iter_mut().find(|known| known.item == item) {
+                if known.object != object {
+                    known.object = Some(SEVERAL_OBJECTS.to_owned());
+                }
                 continue;
             }
             let database = match self.product {
@@ -243,9 +248,25 @@ impl QuerySampler for PlanCacheSampler {
                 _ => text_of(row, 2),
             };
             let text = text_of(row, 1).map(|text| without_values(text.trim()));
-            texts.push(QueryText { item, database: database.map(|name| foreign::masked(&name)), text });
+            texts.push(QueryText { item, database: database.map(|name| foreign::masked(&name)), text, object });
         }
         Ok(texts)
+    }
+
+    fn cached_plans(&mut self) -> Result<Vec<CachedPlans>> {
+        let rows = self.rows(sql::CACHED_PLANS)?;
+        let plans = |row: &Answer| {
+            let count = |at: usize| whole(row, at).and_then(|count| u64::try_from(count).ok());
+            Some(CachedPlans {
+                kind: text_of(row, 0)?,
+                plans: count(1)?,
+                bytes: count(2)?,
+                uses: count(3)?,
+                once: count(4)?,
+                once_bytes: count(5)?,
+            })
+        };
+        Ok(rows.iter().filter_map(plans).collect())
     }
 
     fn sessions(&mut self) -> Result<Option<SessionSample>> {

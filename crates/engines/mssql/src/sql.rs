@@ -171,6 +171,7 @@ texts! {
     STATEMENT_COUNTERS "counters of statements";
     OWN_STATEMENTS "own statements";
     STATEMENT_TEXTS "texts of statements";
+    CACHED_PLANS "plans in the cache";
     SESSIONS_AT_WORK "sessions at work";
     WORKING_SESSIONS "sessions that work for runs";
     IS_WORKING "whether a session still works for a run";

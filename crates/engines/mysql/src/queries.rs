@@ -361,10 +361,11 @@ impl QuerySampler for DigestSampler {
             let (database, digest) = (text_of(row, 0).unwrap_or_default(), text_of(row, 1)?);
             let item = Some(item_of(database, digest)).filter(|item| items.contains(item))?;
             let database = Some(database).filter(|name| !name.is_empty()).map(foreign::masked);
-            Some(QueryText { item, database, text: text_of(row, 2).map(without_values) })
+            Some(QueryText { item, database, text: text_of(row, 2).map(without_values), object: None })
         };
         let rest = Some(item_of("", "")).filter(|item| self.listed.is_full && items.contains(item));
-        let rest = rest.map(|item| QueryText { item, database: None, text: Some(WITHOUT_ROOM.to_owned()) });
+        let rest =
+            rest.map(|item| QueryText { item, database: None, text: Some(WITHOUT_ROOM.to_owned()), object: None });
         Ok(rows.iter().filter_map(of).chain(rest).collect())
     }
 

@@ -361,7 +361,7 @@ impl QuerySampler for StatementSampler {
         let text_of = |row: &Texts| {
             // The server leaves values where it makes no plan, as in what makes a user.
             let (database, text) = (row.text(2).map(foreign::masked), row.text(3).map(without_values));
-            Some(QueryText { item: item_of(row, 0)?, database, text })
+            Some(QueryText { item: item_of(row, 0)?, database, text, object: None })
         };
         Ok(rows.iter().filter_map(text_of).collect())
     }

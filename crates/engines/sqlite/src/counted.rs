@@ -143,7 +143,7 @@ impl QuerySampler for StatementSampler {
         for (text, sums) in &statements.by_text {
             if items.contains(&sums.item) && texts.iter().all(|known| known.item != sums.item) {
                 let text = Some(without_values(text));
-                texts.push(QueryText { item: sums.item, database: Some(self.file.clone()), text });
+                texts.push(QueryText { item: sums.item, database: Some(self.file.clone()), text, object: None });
             }
         }
         Ok(texts)

@@ -17,6 +17,7 @@ Examples:
   plimsoll watch postgres://me@db.example/sales --html load.html     the same as a page with a chart, at the end
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
+  plimsoll watch show --by object                                    the same by procedure and function (SQL Server)
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
 
 It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server. Slots are kept in the result store, with the texts of
@@ -101,6 +102,12 @@ pub struct WatchCheck {
     /// How many statements are listed, those with most time first.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub top: u16,
+    /// From this part of the places on the server is nearly full, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub nearly_full: u8,
+    /// From this part on, statements or plans that ran once are warned of, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub many_once: u8,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -126,12 +133,28 @@ pub enum By {
     /// A statement of a database.
     #[default]
     Query,
+    /// A plan of a statement (SQL Server).
+    Plan,
+    /// A procedure or function; ad hoc statements are one row (SQL Server).
+    Object,
     /// A database.
     Database,
     /// A text, in whatever databases it ran.
     Text,
     /// The whole server.
     Instance,
+}
+
+/// Which chart stands open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Chart {
+    /// The metric over time: the statements with most of it, and all others, on top of each other.
+    #[default]
+    Stacked,
+    /// The metric of the range, a bar for each row.
+    Bars,
+    /// Executions against their mean time, both axes logarithmic. A terminal shows none.
+    Scatter,
 }
 
 #[derive(Debug, Default, Args)]
@@ -161,6 +184,9 @@ pub struct WatchShow {
     /// How many rows are listed; the others are added up.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub top: u16,
+    /// Which chart stands open; the others are folded on a page.
+    #[arg(long, value_enum, value_name = "CHART", default_value_t = Chart::Stacked)]
+    pub chart: Chart,
     /// Only statements with database=NAME, text=PART, query=ID, or METRIC>=N.
     #[arg(long = "where", value_name = "K=V")]
     pub filters: Vec<String>,

@@ -56,6 +56,8 @@ pub struct Text {
     pub database: Option<String>,
     /// Its text, without values.
     pub text: Option<String>,
+    /// The procedure or function that it stands in; empty for none, `None` where nobody says it.
+    pub object: Option<String>,
 }
 
 /// Something that happened to the watching or to the server.

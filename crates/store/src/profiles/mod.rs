@@ -11,7 +11,7 @@ mod write;
 
 use std::sync::Arc;
 
-use plimsoll_profile::{Known, Record};
+use plimsoll_profile::{Item, Known, Record};
 
 use crate::{RunStore, StoreError};
 use kinds::{Happened, Profile, Save, Text};
@@ -107,6 +107,14 @@ impl ProfileStore {
     /// If the store can't be read.
     pub fn texts(&self, number: i64) -> Result<Vec<Text>, StoreError> {
         self.0.look(|transaction| read::texts(transaction, number).map_err(self.failed()))
+    }
+
+    /// When each statement of a target was first seen, in microseconds since 1970: the begin of the slot.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn first_seen(&self, number: i64) -> Result<Vec<(Item, i64)>, StoreError> {
+        self.0.look(|transaction| read::first_seen(transaction, number).map_err(self.failed()))
     }
 
     /// What happened in a time, in order.

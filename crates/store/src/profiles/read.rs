@@ -145,10 +145,18 @@ pub(crate) fn items(connection: &Connection, number: i64) -> rusqlite::Result<Ha
 /// The texts of all statements of a target.
 pub(crate) fn texts(connection: &Connection, number: i64) -> rusqlite::Result<Vec<Text>> {
     let mut statement = connection.prepare_cached(
-        "SELECT item, database, text FROM watched_query LEFT JOIN watched_text USING (text_no) WHERE watched_no = ?1",
+        "SELECT item, database, text, object FROM watched_query LEFT JOIN watched_text USING (text_no) WHERE watched_no = ?1",
     )?;
-    let text = |row: &Row<'_>| Ok(Text { item: columns::item(row, 0)?, database: row.get(1)?, text: row.get(2)? });
+    let text = |row: &Row<'_>| {
+        Ok(Text { item: columns::item(row, 0)?, database: row.get(1)?, text: row.get(2)?, object: row.get(3)? })
+    };
     statement.query_map([number], text)?.collect()
+}
+
+/// When each statement of a target was first seen: the begin of the slot.
+pub(crate) fn first_seen(connection: &Connection, number: i64) -> rusqlite::Result<Vec<(Item, i64)>> {
+    let mut statement = connection.prepare_cached("SELECT item, first_us FROM watched_query WHERE watched_no = ?1")?;
+    statement.query_map([number], |row| Ok((columns::item(row, 0)?, row.get(1)?)))?.collect()
 }
 
 /// What happened in a time, in order.

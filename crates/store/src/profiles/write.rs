@@ -207,6 +207,7 @@ fn text(connection: &Connection, query: i64, one: &Text) -> rusqlite::Result<()>
             Some(connection.prepare_cached(find)?.query_row([hash], |row| row.get(0))?)
         }
     };
-    let sql = "UPDATE watched_query SET database = coalesce(?2, database), text_no = coalesce(?3, text_no) WHERE query_no = ?1";
-    connection.prepare_cached(sql)?.execute(params![query, one.database, text_no]).map(drop)
+    let sql = "UPDATE watched_query SET database = coalesce(?2, database), text_no = coalesce(?3, text_no),
+        object = coalesce(?4, object) WHERE query_no = ?1";
+    connection.prepare_cached(sql)?.execute(params![query, one.database, text_no, one.object]).map(drop)
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::database::Telemetry as _;
 use plimsoll_engine::queries::WaitClass as Waited;
-use plimsoll_measurement::counters::Measure;
+use plimsoll_measurement::counters::{Item, Measure};
 
 use super::*;
 use crate::database::MssqlDatabase;
@@ -30,7 +30,23 @@ fn script() -> Script {
             ])],
         )
         .row("SELECT /* plimsoll watch */ DISTINCT", &[Text("0x00000000000000FF")])
-        .row("dm_exec_plan_attributes", &[Text("0x00000000000000A1"), Text("SELECT 1 WHERE a = 'x'"), Text("sales")])
+        .on(
+            "dm_exec_plan_attributes",
+            [Said::Rows(vec![
+                vec![Text("0x00000000000000A1"), Text("SELECT 1 WHERE a = 'x'"), Text("sales"), Text("dbo.find")],
+                vec![Text("0x00000000000000B2"), Text("SELECT 2"), Text("sales"), Text("")],
+                vec![Text("0x00000000000000C3"), Text("SELECT 3"), Text("sales"), Text("dbo.one")],
+                vec![Text("0x00000000000000C3"), Text("SELECT 3"), Text("sales"), Text("dbo.other")],
+            ])],
+        )
+        .on(
+            "dm_exec_cached_plans",
+            [Said::Rows(vec![
+                [Text("Adhoc")].into_iter().chain([4, 65_536, 5, 3, 49_152].map(BigInt)).collect(),
+                // What is no number is no plan.
+                vec![Text("Proc"), Null, Null, Null, Null, Null],
+            ])],
+        )
         .on(
             "blocking_session_id",
             [Said::Rows(vec![
@@ -91,8 +107,15 @@ fn a_row_is_a_statement_of_a_plan_and_is_summed_by_the_hash_of_its_query() {
         .map(|measure| one.values.get(measure).unwrap());
     assert_eq!(values, [7, 100, 200, 5, 60]);
     assert_eq!(sampler.own().len(), 1);
-    let texts = sampler.texts(&[one.item]).unwrap();
+    let texts = sampler.texts(&[one.item, Item(0xB2), Item(0xC3)]).unwrap();
     assert_eq!(texts[0].text.as_deref(), Some("SELECT ? WHERE a = ?"));
+    // The same statement may stand in several procedures, and in none.
+    let objects: Vec<Option<&str>> = texts.iter().map(|text| text.object.as_deref()).collect();
+    assert_eq!(objects, [Some("dbo.find"), Some(""), Some("several procedures")]);
+    let plans = sampler.cached_plans().unwrap();
+    let [plans] = &plans[..] else { panic!("{plans:?}") };
+    assert_eq!((plans.kind.as_str(), plans.plans, plans.uses, plans.once), ("Adhoc", 4, 5, 3));
+    assert_eq!((plans.bytes, plans.once_bytes), (65_536, 49_152));
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Activity {
         for session in &sample.sessions {
             let Some(item) = session.item.filter(|item| !self.texts.contains_key(item)) else { continue };
             let (database, text) = (session.database.clone(), session.text.clone());
-            self.texts.insert(item, QueryText { item, database, text });
+            self.texts.insert(item, QueryText { item, database, text, object: None });
         }
         let working = sample.sessions.iter().filter(|session| session.is_active);
         let on_cpu = working.clone().filter(|session| session.wait.is_none()).count() as u64;
@@ -124,11 +124,15 @@ fn add(record: &mut Record, closed: &Closed, seen: &BTreeMap<Item, u64>, (own, c
             sums.insert(key, Sum { values, status: Status::EXACT, longest_us: None });
         }
     }
+    let mut last = None;
     for (key, sum) in sums.iter_mut().filter(|(key, _)| !key.is_nested) {
-        let activity = closed.items.get(&key.item).copied().unwrap_or_default();
+        // Nobody sees by which plan a session works: of several plans the first one has all of the statement.
+        let is_first = last.replace(key.item) != Some(key.item);
+        let activity = closed.items.get(&key.item).copied().filter(|_| is_first).unwrap_or_default();
+        let seen_us = seen.get(&key.item).copied().filter(|_| is_first).unwrap_or(0);
         sum.values.set(Measure::ActiveUs, activity.by_activity_us());
         sum.values.set(Measure::UnseenUs, activity.ended_unseen_us);
-        sum.values.set(Measure::SampledUs, seen.get(&key.item).copied().unwrap_or(0));
+        sum.values.set(Measure::SampledUs, seen_us);
     }
 }
 
@@ -178,6 +182,8 @@ fn roots(session: &SeenSession, by_number: &BTreeMap<i64, &SeenSession>) -> BTre
 mod tests {
     use super::*;
     use plimsoll_engine::queries::Wait;
+    use plimsoll_measurement::counters::Plan;
+    use plimsoll_profile::Bucket;
 
     fn session(number: i64, item: u128, blocked_by: &[i64]) -> SeenSession {
         let wait = Wait { class: WaitClass::Locks, name: "Lock tuple".to_owned() };
@@ -217,6 +223,32 @@ mod tests {
         let mut none = About::default();
         block(&mut none, &sample(5, vec![session(1, 1, &[2]), session(2, 2, &[1])]), 10);
         assert_eq!(none.blockers, [], "a deadlock has no root");
+    }
+
+    #[test]
+    fn what_was_seen_of_a_statement_counts_once_whatever_plans_it_has() {
+        let key = |plan| Key { is_nested: false, item: Item(1), plan: Some(Plan(plan)) };
+        let sum = Sum { values: Values::of([(Measure::Executions, 3)]), status: Status::EXACT, longest_us: None };
+        let bucket = Bucket {
+            start_us: 0,
+            length_us: 1,
+            covered_us: 1,
+            status: Status::EXACT,
+            explained_us: None,
+            total_us: None,
+            sums: BTreeMap::from([(key(7), sum), (key(8), sum)]),
+            other: None,
+            other_nested: None,
+        };
+        let mut record = Record { bucket, about: About::default(), waits: BTreeMap::new() };
+        let seen = plimsoll_profile::ledger::Activity { in_flight_us: 40, ..Default::default() };
+        let closed = Closed { items: BTreeMap::from([(Item(1), seen)]), ..Closed::default() };
+        add(&mut record, &closed, &BTreeMap::from([(Item(1), 50)]), (&[], BTreeSet::new()));
+        let sum = |measure| record.bucket.sum(measure);
+        assert_eq!(
+            (sum(Measure::ActiveUs), sum(Measure::SampledUs), sum(Measure::Executions)),
+            (Some(40), Some(50), Some(6))
+        );
     }
 
     #[test]

@@ -153,7 +153,8 @@ mod tests {
         // What runs within another one is in the time of that.
         let within = Values::of([(Measure::Executions, 1), (Measure::ElapsedUs, 9_000_000)]);
         sums.by_query.insert((Item(3), true), Sum { values: within, status: Status::EXACT });
-        let text = |item, text: &str| (item, QueryText { item, database: None, text: Some(text.to_owned()) });
+        let text =
+            |item, text: &str| (item, QueryText { item, database: None, text: Some(text.to_owned()), object: None });
         (sums, Texts::from([text(Item(1), "SELECT a"), text(Item(2), "SELECT b")]))
     }
 

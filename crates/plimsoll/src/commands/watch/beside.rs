@@ -14,6 +14,7 @@ use super::collect;
 use super::collector::{Collector, Manner};
 use super::filters::Filters;
 use super::keeper::Keeper;
+use super::news::News;
 use super::{names, show};
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -81,7 +82,7 @@ impl Beside {
         } else {
             // Each repetition makes its tables anew.
             let all = all.as_one(&names::same_text(texts));
-            let report = show::summary(&self.target, &all, texts, TOP, counts);
+            let report = show::summary(&self.target, &all, texts, TOP, counts, &News::default());
             printer.result(&terminal::report(&report, printer.style));
         }
         if let Some(sentence) = unsaved {

@@ -1,15 +1,21 @@
-//! A metric over time: the statements that have most of it, and all others, on top of each other.
+//! Charts of a workload: a metric over time as the statements that have most of it and all others on top of each other, bars of a range, and
+//! executions against their mean time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use plimsoll_measurement::counters::Item;
-use plimsoll_report::model::{Axis, Gap, Kind, Panel, Picture, Series, Shape, Strip};
+use plimsoll_measurement::counters::{Item, Measure};
+use plimsoll_report::model::{
+    Axis, Bar, BarChart, Cell, Disc, Gap, Kind, Panel, Picture, Scatter, Series, Shape, Strip, Table, Value, format,
+    number, scaled, text,
+};
 
 use super::filters::Filters;
 use super::metrics::Metric;
 use super::names;
+use super::rows::Row;
 use super::stored::Kept;
+use super::sums::Sum;
 use crate::failure::Failure;
 
 /// So many statements have a colour of their own.
@@ -17,6 +23,12 @@ pub const TOP: usize = 5;
 
 /// So many pieces a chart is drawn in.
 const PIECES: usize = 240;
+
+/// More bars than this are no picture any more.
+const MOST_BARS: usize = 20;
+
+/// So many statements have a place among executions and mean times.
+const MOST_DISCS: usize = 500;
 
 /// What was counted in a record: from, to, how long that is known, by place in the list of statements, and the others last.
 struct Step {
@@ -85,4 +97,100 @@ pub fn over_time(
         pieces: PIECES,
         notes: Vec::new(),
     })))
+}
+
+/// A metric of the range: a bar for each of the rows, and one for the others.
+pub fn bars(rows: &[Row], others: Option<(u64, Sum)>, metric: Metric) -> Option<Picture> {
+    let (unit, scale) = if metric.is_time() { ("s", 1e6) } else { ("", 1.0) };
+    let bar = |label: String, sum: &Sum| {
+        let value = sum.values.get(metric.measure).filter(|value| *value > 0)? as f64 / scale;
+        Some(Bar { label, value: Value { value, unit: unit.to_owned(), ..Value::default() }, expected: None })
+    };
+    let listed = rows.iter().filter(|row| !row.is_nested).take(MOST_BARS);
+    let listed = listed.filter_map(|row| bar(row.label(), &row.sum));
+    let others = others.filter(|_| rows.len() <= MOST_BARS);
+    let others = others.and_then(|(count, sum)| bar(format!("{count} others"), &sum));
+    let axis = if metric.is_time() { format!("{} (s)", metric.label) } else { metric.label.to_owned() };
+    let chart = BarChart::plain(format!("{} of the range", metric.label), axis, listed.chain(others));
+    (chart.groups.len() > 1).then_some(Picture::Bars(chart))
+}
+
+/// Executions and the seconds of one, where both are known.
+fn mean(sum: &Sum) -> Option<(u64, f64)> {
+    let executions = sum.values.get(Measure::Executions).filter(|count| *count > 0)?;
+    Some((executions, sum.values.get(Measure::ElapsedUs)? as f64 / executions as f64 / 1e6))
+}
+
+/// Executions against their mean time. Those that have a colour over time have the same one here.
+pub fn scatter(rows: &[Row], top: &[Item]) -> Option<Picture> {
+    let disc = |row: &Row| {
+        let (executions, mean) = mean(&row.sum)?;
+        let tone = row.item.and_then(|item| top.iter().position(|one| *one == item));
+        let (name, all) = (row.label(), row.sum.elapsed_us() as f64 / 1e6);
+        let about = format!(
+            "{name}: {} executions of {} on average, {} together",
+            format::whole(executions),
+            format::seconds(mean),
+            format::seconds(all)
+        );
+        Some(Disc { name, tone, x: executions as f64, y: mean * 1e3, area: all, about })
+    };
+    let discs: Vec<Disc> = rows.iter().filter(|row| !row.is_nested).filter_map(disc).take(MOST_DISCS).collect();
+    (discs.len() > 1).then(|| {
+        Picture::Scatter(Scatter {
+            title: "Executions against their mean time, both axes logarithmic.".to_owned(),
+            x: Axis::new("Executions", Kind::Log),
+            y: Axis::new("Mean time (ms)", Kind::Log),
+            area: "time of all executions together".to_owned(),
+            discs,
+        })
+    })
+}
+
+/// The same as a table, of the rows with most.
+pub fn means(rows: &[Row], top: usize) -> Option<Table> {
+    let seconds = |value: Option<f64>| value.map_or_else(Cell::default, |value| Cell::quantity(value, "s"));
+    Table::of(
+        rows.iter().filter(|row| !row.is_nested && mean(&row.sum).is_some()).take(top),
+        &[
+            (text("Name"), &|row: &&Row| row.label().into()),
+            (number("Executions", ""), &|row| mean(&row.sum).map(|(executions, _)| executions).into()),
+            (scaled("Mean", "s"), &|row| seconds(mean(&row.sum).map(|(_, mean)| mean))),
+            (scaled("Together", "s"), &|row| seconds(Some(row.sum.elapsed_us() as f64 / 1e6))),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metrics::BY_COMPLETION;
+    use super::*;
+    use plimsoll_measurement::counters::Values;
+    use plimsoll_profile::Status;
+
+    fn row(item: u128, executions: u64, us: u64, is_nested: bool) -> Row {
+        let values = Values::of([(Measure::Executions, executions), (Measure::ElapsedUs, us)]);
+        let sum = Sum { values, status: Status::EXACT };
+        Row { name: format!("SELECT {item}"), item: Some(Item(item)), plan: None, is_nested, since: None, sum }
+    }
+
+    #[test]
+    fn bars_and_discs_are_of_what_clients_ran() {
+        let rows =
+            [row(1, 4, 8_000_000, false), row(2, 9, 1_000_000, true), row(3, 0, 0, false), row(4, 1, 500_000, false)];
+        let others = Some((7, row(9, 5, 250_000, false).sum));
+        let Some(Picture::Bars(chart)) = bars(&rows, others, BY_COMPLETION) else { panic!("no bars") };
+        let drawn: Vec<(&str, f64)> = chart.bars().map(|bar| (bar.label.as_str(), bar.value.value)).collect();
+        assert_eq!(drawn, [("SELECT 1", 8.0), ("SELECT 4", 0.5), ("7 others", 0.25)]);
+        assert!(bars(&rows[2..], None, BY_COMPLETION).is_none(), "one bar compares nothing");
+        let Some(Picture::Scatter(chart)) = scatter(&rows, &[Item(4)]) else { panic!("no discs") };
+        let drawn: Vec<_> = chart.discs.iter().map(|disc| (disc.x, disc.y, disc.area, disc.tone)).collect();
+        assert_eq!(drawn, [(4.0, 2_000.0, 8.0, None), (1.0, 500.0, 0.5, Some(0))]);
+        assert!(
+            chart.discs[0].about.contains("4 executions of 2.0 s on average, 8.0 s together"),
+            "{:?}",
+            chart.discs[0]
+        );
+        assert_eq!(means(&rows, 10).unwrap().rows.len(), 2);
+    }
 }

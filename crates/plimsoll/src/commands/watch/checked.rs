@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_engine::Intents;
+use plimsoll_engine::queries::CachedPlans;
 use plimsoll_measurement::counters::{Evictions, Item, Measure, Row, Snapshot};
 use plimsoll_measurement::{exit, units};
 use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
 use plimsoll_report::terminal;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::collect::sampler;
 use super::names::{self, SHORT_TEXT, Texts, put};
@@ -20,12 +21,15 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::signals;
 
-/// From this part of the room on it is nearly full.
-const NEARLY_FULL_PERCENT: f64 = 90.0;
-
-/// From this part on, statements that ran once are worth a word, if there are so many of them.
-const MANY_ONCE_PERCENT: f64 = 50.0;
+/// With fewer statements or plans it is nothing that most of them ran once.
 const MANY: u64 = 100;
+
+/// From which part of the room on it is nearly full, and from which part on it is worth a word that statements ran once, in percent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Limits {
+    nearly_full: f64,
+    many_once: f64,
+}
 
 pub fn check(options: &WatchCheck, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let target = engines::parse(&options.target, settings, printer)?;
@@ -45,11 +49,15 @@ pub fn check(options: &WatchCheck, settings: &Settings, printer: &Printer) -> Re
     top.truncate(options.top.into());
     let items: Vec<Item> = top.iter().map(|row| row.item).collect();
     let texts = sampler.texts(&items).map_err(failed)?.into_iter().map(|text| (text.item, text)).collect();
-    let counted = Counted::of(&snapshot, sampler.room(), read);
+    let limits = Limits { nearly_full: options.nearly_full.into(), many_once: options.many_once.into() };
+    let counted = Counted::of(&snapshot, sampler.room(), read, limits);
+    let mut plans = sampler.cached_plans().map_err(failed)?;
+    plans.sort_by_key(|one| std::cmp::Reverse(one.once_bytes));
     let warnings = sampler.warnings();
     if options.json {
         let mut object = counted.json(target.display());
         object.insert("warnings".to_owned(), warnings.into());
+        put(&mut object, "cached_plans", (!plans.is_empty()).then(|| plans.iter().map(json_plans).collect::<Vec<_>>()));
         object.insert("top".to_owned(), top.iter().map(|row| json_row(row, &texts)).collect());
         printer.json(&Value::from(object).to_string());
         return Ok(exit::DONE);
@@ -57,11 +65,14 @@ pub fn check(options: &WatchCheck, settings: &Settings, printer: &Printer) -> Re
     let mut report = Report::new(format!("What {} has counted", target.display()));
     let (mut answer, mut table) = (Part::of(Rank::Answer), Part::of(Rank::Table));
     counted.say(&mut answer);
+    answer.say(Tone::Warning, many_once(&plans, limits));
     for warning in warnings {
         answer.say(Tone::Warning, format!("{warning}."));
     }
     table.table("Statements with most time since then", statements(&top, &texts));
-    report.add_all([answer, table]);
+    let mut cache = Part::of(Rank::Table);
+    cache.table("Plans in the cache", cached(&plans));
+    report.add_all([answer, table, cache]);
     printer.result(&terminal::report(&report, printer.style));
     Ok(exit::DONE)
 }
@@ -80,6 +91,7 @@ struct Counted {
     may_be_emptied: bool,
     elapsed_us: u64,
     read: Duration,
+    limits: Limits,
 }
 
 /// In a word how much it keeps.
@@ -103,7 +115,7 @@ impl State {
 }
 
 impl Counted {
-    fn of(snapshot: &Snapshot, room: Option<u64>, read: Duration) -> Self {
+    fn of(snapshot: &Snapshot, room: Option<u64>, read: Duration, limits: Limits) -> Self {
         let sum = |measure| {
             snapshot
                 .rows
@@ -126,6 +138,7 @@ impl Counted {
             may_be_emptied: snapshot.end.are_stamps_derived,
             elapsed_us: sum(Measure::ElapsedUs),
             read,
+            limits,
         }
     }
 
@@ -144,7 +157,7 @@ impl Counted {
             State::Empty
         } else if self.dropped.is_some_and(|times| times > 0) {
             State::Dropping
-        } else if self.taken_percent().is_some_and(|percent| percent >= NEARLY_FULL_PERCENT) {
+        } else if self.taken_percent().is_some_and(|percent| percent >= self.limits.nearly_full) {
             State::NearlyFull
         } else {
             State::Normal
@@ -188,9 +201,11 @@ impl Counted {
                 format::percent(self.once_percent()).unwrap_or_default()
             ),
         );
-        if self.statements >= MANY && self.once_percent() >= MANY_ONCE_PERCENT {
-            let text = "Most of them ran once. Values as parameters in place of texts that differ in them make fewer statements.";
-            answer.say(Tone::Warning, text.to_owned());
+        if self.statements >= MANY && self.once_percent() >= self.limits.many_once {
+            let most = if self.once_percent() >= 50.0 { "Most" } else { "Many" };
+            let text =
+                "of them ran once. Values as parameters in place of texts that differ in them make fewer statements.";
+            answer.say(Tone::Warning, format!("{most} {text}"));
         }
         let read = units::format_seconds(self.read.as_secs_f64());
         answer.say(Tone::Quiet, format!("A watch reads all of them in each slot, which took {read}."));
@@ -210,6 +225,47 @@ impl Counted {
         object.insert("read_ms".to_owned(), (self.read.as_secs_f64() * 1e3).into());
         object
     }
+}
+
+/// A warning of plans that were used once, if they take much of the cache.
+fn many_once(plans: &[CachedPlans], limits: Limits) -> Option<String> {
+    let sum = |of: fn(&CachedPlans) -> u64| plans.iter().map(of).fold(0, u64::saturating_add);
+    let (all, once, once_bytes) = (sum(|one| one.plans), sum(|one| one.once), sum(|one| one.once_bytes));
+    let percent = 100.0 * once as f64 / all.max(1) as f64;
+    (all >= MANY && percent >= limits.many_once).then(|| {
+        format!(
+            "{} of {} plans in the cache were used once, and take {} MB: 'optimize for ad hoc workloads', or values as parameters, keep it smaller.",
+            format::whole(once),
+            format::whole(all),
+            units::format_significant(once_bytes as f64 / 1e6)
+        )
+    })
+}
+
+/// Plans in the cache by kind.
+fn cached(plans: &[CachedPlans]) -> Option<Table> {
+    Table::of(
+        plans.iter(),
+        &[
+            (text("Kind"), &|one: &&CachedPlans| one.kind.as_str().into()),
+            (number("Plans", ""), &|one| one.plans.into()),
+            (scaled("Memory", "bytes"), &|one| one.bytes.into()),
+            (number("Mean uses", ""), &|one| (one.uses as f64 / one.plans.max(1) as f64).into()),
+            (number("Used once", ""), &|one| one.once.into()),
+            (scaled("Memory of these", "bytes"), &|one| one.once_bytes.into()),
+        ],
+    )
+}
+
+fn json_plans(one: &CachedPlans) -> Value {
+    json!({
+        "kind": one.kind,
+        "plans": one.plans,
+        "bytes": one.bytes,
+        "mean_uses": one.uses as f64 / one.plans.max(1) as f64,
+        "used_once": one.once,
+        "used_once_bytes": one.once_bytes,
+    })
 }
 
 fn json_row(row: &Row, texts: &Texts) -> Value {
@@ -257,11 +313,30 @@ mod tests {
             may_be_emptied: false,
             elapsed_us: 0,
             read: Duration::from_millis(2),
+            limits: Limits { nearly_full: 90.0, many_once: 50.0 },
         };
         let of = |statements, dropped| Counted { statements, dropped, ..counted }.state();
         assert_eq!(of(0, Some(0)), State::Empty);
         assert_eq!((of(89, Some(0)), of(90, Some(0))), (State::Normal, State::NearlyFull));
         assert_eq!((of(50, Some(1)), of(50, None)), (State::Dropping, State::Normal));
         assert_eq!(Counted { statements: 50, room: None, ..counted }.state(), State::Normal);
+        let early = Counted { statements: 40, limits: Limits { nearly_full: 40.0, ..counted.limits }, ..counted };
+        assert_eq!(early.state(), State::NearlyFull);
+    }
+
+    #[test]
+    fn plans_that_were_used_once_are_warned_of_from_a_part_of_all_on() {
+        let plans = |plans, once| CachedPlans {
+            kind: "Adhoc".to_owned(),
+            plans,
+            bytes: 9,
+            uses: 9,
+            once,
+            once_bytes: 3_000_000,
+        };
+        let warned = |all: &[CachedPlans], percent| many_once(all, Limits { nearly_full: 90.0, many_once: percent });
+        let said = warned(&[plans(150, 90), plans(50, 20)], 50.0).unwrap();
+        assert!(said.starts_with("110 of 200 plans in the cache were used once, and take 6.00 MB"), "{said}");
+        assert_eq!((warned(&[plans(150, 90)], 61.0), warned(&[plans(99, 99)], 50.0)), (None, None));
     }
 }

@@ -1,5 +1,6 @@
 //! `plimsoll watch URL`: a server is watched, a line is told of each slot, and at the end what costs most.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::collector::{Collector, Manner};
 use super::filters::Filters;
 use super::keeper::Keeper;
 use super::live::{self, Live, LiveView, Mark, Setup};
+use super::news::News;
 use super::{marked, show, shown};
 use crate::args::Watch;
 use crate::commands::report::try_path;
@@ -90,14 +92,14 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
     });
     let is_asked = live.is_some_and(Live::end);
-    summary(&mut collector, options, target.display(), printer);
+    let range = from_us..server.server_us.max(from_us) + 1;
+    summary(&mut collector, options, (target.display(), &range), settings, printer);
     drop(pulse);
     let unsaved = collector.unsaved();
     if let Some(sentence) = &unsaved {
         printer.warning(sentence);
     }
     if let Some(path) = &options.html {
-        let range = from_us..server.server_us.max(from_us) + 1;
         shown::page(target.display(), &range, options.top, path, settings, printer)?;
     }
     for alert in collector.alerts() {
@@ -173,14 +175,21 @@ fn pace(options: &Watch) -> Result<Pace, Failure> {
 }
 
 /// What costs most over the whole time, and what it cost to find out.
-fn summary(collector: &mut Collector, options: &Watch, target: &str, printer: &Printer) {
+fn summary(
+    collector: &mut Collector,
+    options: &Watch,
+    (target, range): (&str, &Range<i64>),
+    settings: &Settings,
+    printer: &Printer,
+) {
     let (keeps, top) = (collector.keeps(), usize::from(options.top));
     let (all, texts, counts) = collector.summed(if options.json { 0 } else { top }, printer);
     if options.json {
         printer.remark(&show::own_cost(all));
         return;
     }
-    let report = show::summary(target, all, texts, top, counts);
+    let news = if keeps { News::of_target(target, range, all, settings) } else { News::default() };
+    let report = show::summary(target, all, texts, top, counts, &news);
     printer.result(&plimsoll_report::terminal::report(&report, printer.style));
     if keeps {
         printer.remark("What changed since an earlier time: plimsoll watch compare FROM..TO, such as -2h..-1h");

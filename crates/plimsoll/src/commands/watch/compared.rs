@@ -1,5 +1,7 @@
 //! `plimsoll watch compare`: what changed from one range of time to another, and why.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::exit;
 use plimsoll_profile::Status;
@@ -12,8 +14,9 @@ use serde_json::{Map, Value, json};
 use super::filters::Filters;
 use super::metrics::{BY_COMPLETION, Metric};
 use super::names::{self, SHORT_TEXT, put};
+use super::plans::{self, Changed, Plans};
 use super::ranges::{self, shown};
-use super::shown::{metric, status};
+use super::shown::metric;
 use super::stored::Kept;
 use super::sums::Sums;
 use crate::args::{CompareBy, WatchCompare};
@@ -33,26 +36,28 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
         Some(text) => kept.range(text)?,
         None => ranges::checked(before.end..kept.whole.end, "what is kept after the first range")?,
     };
-    let of = |range: &std::ops::Range<i64>| -> Result<Sums, Failure> {
-        let sums = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
+    let named = match options.by {
+        // Tables that are made anew make other statements of the same text.
+        CompareBy::Text => names::same_text(&kept.texts),
+        CompareBy::Query => BTreeMap::new(),
+    };
+    let of = |range: &std::ops::Range<i64>| -> Result<(Sums, Plans), Failure> {
+        let (sums, plans) = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
         if sums.covered_us > 0 {
-            return Ok(match options.by {
-                // Tables that are made anew make other statements of the same text.
-                CompareBy::Text => sums.as_one(&names::same_text(&kept.texts)),
-                CompareBy::Query => sums,
-            });
+            return Ok((sums.as_one(&named), plans));
         }
         let message = format!("nothing is known of {} to {}", shown(range.start), shown(range.end));
         Err(Failure::usage(message).hint("'plimsoll watch list' says from when to when servers were watched"))
     };
-    let (old, new) = (of(&before)?, of(&after)?);
+    let ((old, old_plans), (new, new_plans)) = (of(&before)?, of(&after)?);
+    let plans = old_plans.changes_to(&new_plans, &named, &new);
     // Both are ranked by what says enough of both.
     let best = [old.best_metric(), new.best_metric()];
     let metric = wanted.unwrap_or(if best[0] == best[1] { best[0] } else { BY_COMPLETION });
     let sides = [(&old, &before), (&new, &after)].map(|(sums, range)| bucket(sums, range, filters.is_empty()));
     let spans = [&before, &after].map(|range| format!("{} to {}", shown(range.start), shown(range.end)));
     let comparison = hold(&sides[..1], &sides[1..], metric.measure);
-    let compared = Compared { kept: &kept, comparison: &comparison, metric, top: options.top.into(), spans };
+    let compared = Compared { kept: &kept, comparison: &comparison, metric, top: options.top.into(), spans, plans };
     if options.json {
         printer.json(&compared.json().to_string());
     } else {
@@ -87,6 +92,8 @@ struct Compared<'c> {
     metric: Metric,
     top: usize,
     spans: [String; 2],
+    /// Statements of another plan, which not every server tells.
+    plans: Vec<Changed>,
 }
 
 /// What a change is made of, in a word.
@@ -168,6 +175,7 @@ impl Compared<'_> {
             Tone::Plain,
             format!("Known: {} of the database time before, {} after.", coverage(before), coverage(after)),
         );
+        answer.say(Tone::Plain, plans::sentence(&self.plans, &self.kept.texts));
         let apart = before.coverage_percent.zip(after.coverage_percent).map(|(one, other)| (one - other).abs());
         if apart.is_some_and(|apart| apart > SAME_COVERAGE_POINTS) {
             let text = "The two ranges are not known to the same part, so that a change may be one of what is known.";
@@ -186,6 +194,7 @@ impl Compared<'_> {
         }
         let mut table = Part::of(Rank::Table);
         table.table("Changes", self.table(changes));
+        table.table("Plans that changed", plans::table(&self.plans, &self.kept.texts, self.top));
         report.add_all([answer, table]);
         report
     }
@@ -209,7 +218,7 @@ impl Compared<'_> {
                 (mean("Each before").spare(2), &|change| per_call(change.before, change.executions.0).into()),
                 (mean("Each after").spare(2), &|change| per_call(change.after, change.executions.1).into()),
                 (text("Why"), &|change| kind(change).into()),
-                (text("Status").spare(3), &|change| status(change.status, change.is_nested).into()),
+                (text("Status").spare(3), &|change| names::status(change.status, change.is_nested, false).into()),
             ],
         )
     }
@@ -244,6 +253,8 @@ impl Compared<'_> {
             put(&mut object, "executions_after_per_second", change.executions.1);
             put(&mut object, "called_more_per_second", change.called_more);
             put(&mut object, "slower_per_second", change.slower);
+            let plan = self.plans.iter().find(|plan| plan.item == change.item && !change.is_nested);
+            put(&mut object, "plan_change", plan.map(|plan| plan.json(&self.kept.texts)));
             object.insert("status".to_owned(), change.status.to_string().into());
             Value::from(object)
         };

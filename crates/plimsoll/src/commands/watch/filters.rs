@@ -109,7 +109,12 @@ mod tests {
 
     #[test]
     fn a_statement_is_all_that_was_typed() {
-        let text = QueryText { item: Item(5), database: Some("sales".to_owned()), text: Some("SELECT x".to_owned()) };
+        let text = QueryText {
+            item: Item(5),
+            database: Some("sales".to_owned()),
+            text: Some("SELECT x".to_owned()),
+            object: None,
+        };
         let texts = BTreeMap::from([(Item(5), text)]);
         let of = |filters: &[&str]| {
             let texts: Vec<String> = filters.iter().map(|text| (*text).to_owned()).collect();

@@ -57,7 +57,7 @@ impl Keeper {
         // The server is read while the store waits.
         store.hurry();
         let store = profiles;
-        let text = |Text { item, database, text }| (item, QueryText { item, database, text });
+        let text = |Text { item, database, text, object }| (item, QueryText { item, database, text, object });
         let known_texts = store.texts(number)?.into_iter().filter(|text| text.text.is_some()).map(text);
         let texts = known_texts.collect();
         let keeper = Self {
@@ -184,7 +184,7 @@ impl Keeper {
         let new =
             items.iter().filter_map(|item| texts.get(item)).filter(|text| self.texts.get(&text.item) != Some(text));
         let new: Vec<QueryText> = new.cloned().collect();
-        let text = |QueryText { item, database, text }: QueryText| Text { item, database, text };
+        let text = |QueryText { item, database, text, object }: QueryText| Text { item, database, text, object };
         let new_texts: Vec<Text> = new.iter().cloned().map(text).collect();
         known.leave(is_last);
         let changes = known.changes();

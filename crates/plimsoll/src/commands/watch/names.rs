@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_engine::QueryText;
 use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::foreign;
+use plimsoll_profile::Status;
 use plimsoll_report::model::format;
 use serde_json::{Map, Value};
 
@@ -69,6 +70,17 @@ pub fn percent(share: Option<f64>) -> String {
     share.and_then(format::percent).unwrap_or_else(|| "?".to_owned())
 }
 
+/// What a row is beside its figures, and how far these can be believed.
+pub fn status(status: Status, is_nested: bool, is_new: bool) -> String {
+    let marks = [(is_new, "new"), (is_nested, "within another")];
+    let mut words: Vec<String> = marks.iter().filter(|(is, _)| *is).map(|(_, word)| (*word).to_owned()).collect();
+    // What is marked and nothing else is exact.
+    if words.is_empty() || status != Status::EXACT {
+        words.push(status.to_string());
+    }
+    words.join(", ")
+}
+
 /// Puts what is known.
 pub fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
@@ -87,6 +99,16 @@ pub fn measures(object: &mut Map<String, Value>, sum: &Sum) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_stand_before_a_status_and_in_place_of_exact() {
+        assert_eq!(status(Status::EXACT, false, false), "exact");
+        assert_eq!(
+            (status(Status::EXACT, true, false), status(Status::EXACT, false, true)),
+            ("within another".to_owned(), "new".to_owned())
+        );
+        assert_eq!(status(Status::GAP, true, true), "new, within another, gap");
+    }
 
     #[test]
     fn a_long_text_is_cut_to_one_line() {

@@ -2,14 +2,15 @@
 
 use plimsoll_measurement::counters::Measure;
 use plimsoll_measurement::units;
-use plimsoll_profile::{Slot, Status};
+use plimsoll_profile::Slot;
 
 use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
 use serde_json::{Map, Value, json};
 
 use super::limits;
 use super::metrics::BY_SAMPLES;
-use super::names::{SHORT_TEXT, Texts, id, measures, moment, name, percent, put};
+use super::names::{self, SHORT_TEXT, Texts, id, measures, moment, name, percent, put};
+use super::news::News;
 use super::sums::{Key, Sum, Sums};
 
 /// So many waits are listed.
@@ -146,10 +147,10 @@ pub fn mean_us(sum: &Sum) -> Option<f64> {
     Some(sum.values.get(Measure::ElapsedUs)? as f64 / executions as f64)
 }
 
-/// The summary of the whole time.
-pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Counts) -> Report {
+/// The summary of the whole time, with what is new in it.
+pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Counts, news: &News) -> Report {
     let mut report = Report::new(format!("The workload of {target}"));
-    let mut answer = answer(all, texts, &slots(counts.slots));
+    let mut answer = answer(all, texts, &slots(counts.slots), [news.sentence.clone()]);
     if counts.missed > 0 {
         let times = if counts.missed == 1 { "once".to_owned() } else { format!("{} times", counts.missed) };
         let end = if counts.is_lost { " What happened after the last reading is not known." } else { "" };
@@ -164,7 +165,7 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
         } else {
             "Statements by time"
         },
-        statements(all, texts, top),
+        statements(all, texts, top, news),
     );
     let mut details = Part::of(Rank::Table);
     details.table("What sessions waited for", limits::waits(all, MOST_WAITS));
@@ -173,8 +174,8 @@ pub fn summary(target: &str, all: &Sums, texts: &Texts, top: usize, counts: Coun
     report
 }
 
-/// What costs most, how much of the truth is known, and what may be missing; `of` is what the time is made of.
-pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
+/// What costs most, how much of the truth is known, what else is to say, and what may be missing; `of` is what the time is made of.
+pub fn answer(all: &Sums, texts: &Texts, of: &str, also: impl IntoIterator<Item = Option<String>>) -> Part {
     let mut answer = Part::of(Rank::Answer);
     answer.say(Tone::Headline, headline(all, texts));
     let captured = all.coverage_percent().map(|share| {
@@ -193,6 +194,7 @@ pub fn answer(all: &Sums, texts: &Texts, of: &str) -> Part {
     });
     answer.say(Tone::Plain, active);
     limits::say(&mut answer, all, texts);
+    also.into_iter().for_each(|sentence| answer.say(Tone::Plain, sentence));
     if !all.unknown.is_empty() {
         let unknown: Vec<&str> = all.unknown.iter().copied().collect();
         answer.say(Tone::Warning, format!("Some work may be missing: {}.", unknown.join(", ")));
@@ -212,20 +214,13 @@ pub fn seen_percent(all: &Sums, sum: &Sum) -> Option<f64> {
     Some(100.0 * us as f64 / seen_us as f64)
 }
 
-/// How the figures of a statement can be believed.
-pub fn status((_, is_nested): &Key, sum: &Sum) -> String {
-    let is_exact = sum.status == Status::EXACT;
-    match (*is_nested, is_exact) {
-        (false, _) => sum.status.to_string(),
-        (true, true) => "within another".to_owned(),
-        (true, false) => format!("within another, {}", sum.status),
-    }
-}
-
-fn statements(all: &Sums, texts: &Texts, top: usize) -> Option<Table> {
+fn statements(all: &Sums, texts: &Texts, top: usize, news: &News) -> Option<Table> {
     let ranked = all.ranked_by(all.best_metric());
     let seconds = |us: f64| Cell::quantity(us / 1e6, "s");
     let elapsed = |sum: &Sum| sum.values.get(Measure::ElapsedUs);
+    let status = |(item, is_nested): &Key, sum: &Sum| {
+        names::status(sum.status, *is_nested, !is_nested && news.since(*item).is_some())
+    };
     Table::of(
         ranked.into_iter().take(top),
         &[
@@ -247,6 +242,7 @@ mod tests {
     use super::*;
     use plimsoll_engine::QueryText;
     use plimsoll_measurement::counters::{Item, Values};
+    use plimsoll_profile::Status;
 
     #[test]
     fn the_answer_comes_first_and_says_what_it_is_of() {
@@ -256,11 +252,11 @@ mod tests {
         all.by_query.insert((Item(7), false), Sum { values, status: Status::EXACT });
         all.by_query.insert((Item(8), true), Sum { values, status: Status::EXACT });
         all.explained = Some((2_000_000, 4_000_000));
-        let text = QueryText { item: Item(7), database: None, text: Some("SELECT $1".to_owned()) };
+        let text = QueryText { item: Item(7), database: None, text: Some("SELECT $1".to_owned()), object: None };
         let texts = Texts::from([(Item(7), text)]);
         let said = headline(&all, &texts);
         assert!(said.starts_with("'SELECT $1' costs most: 50.0 % of the database time, in 4 executions of "), "{said}");
-        let table = statements(&all, &texts, 10).unwrap();
+        let table = statements(&all, &texts, 10, &News::default()).unwrap();
         assert_eq!(table.rows.len(), 2);
     }
 }

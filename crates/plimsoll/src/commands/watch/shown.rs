@@ -1,27 +1,28 @@
 //! `plimsoll watch show`: what cost most in a range of time, from the store.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
 use plimsoll_measurement::counters::{Item, Values};
 use plimsoll_measurement::exit;
-use plimsoll_profile::Status;
-use plimsoll_report::model::{Cell, Part, Rank, Report, Table, number, text};
+use plimsoll_report::model::{Cell, Part, Picture, Rank, Report, Table, number, text};
 use plimsoll_report::{html, terminal};
 use plimsoll_store::Happened;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::chart;
 use super::filters::Filters;
 use super::limits;
-use super::metrics::{self, METRICS, Metric};
-use super::names::{self, SHORT_TEXT, measures, put};
+use super::metrics::{self, BY_COMPLETION, METRICS, Metric};
+use super::names::{self, measures, put};
+use super::news::News;
+use super::plans::{self, Changed};
 use super::ranges::{self, shown};
+use super::rows::{self, Row, rows};
 use super::show;
 use super::stored::Kept;
 use super::sums::{Sum, Sums};
-use crate::args::{By, WatchShow};
+use crate::args::{By, Chart, WatchShow};
 use crate::commands::report::{made_now, write};
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -29,14 +30,6 @@ use crate::settings::Settings;
 
 /// The range that is shown if nobody says which.
 const HOUR_US: i64 = 3_600_000_000;
-
-/// A row: what it is called, a single statement if it is one, whether its work is that of another, and its sum.
-struct Row {
-    name: String,
-    item: Option<Item>,
-    is_nested: bool,
-    sum: Sum,
-}
 
 pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let wanted = options.sort.as_deref().map(metric).transpose()?;
@@ -47,7 +40,7 @@ pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Resu
         if options.json {
             printer.json(&shown.json().to_string());
         } else if options.html.is_none() || options.html.as_deref() != Some(Path::new("-")) {
-            printer.result(&terminal::report(&shown.report(&filters)?, printer.style));
+            printer.result(&terminal::report(&shown.report(&filters, false)?, printer.style));
         }
         options.html.as_deref().map_or(Ok(()), |path| shown.write_page(path, &filters, printer))
     })?;
@@ -76,11 +69,26 @@ fn looked_at<T>(
     (wanted, filters): (Option<Metric>, &Filters),
     with: impl FnOnce(&Shown<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let sums = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
-    let sort = wanted.unwrap_or_else(|| sums.best_metric());
-    let rows = rows(&sums, options.by, kept, filters, sort);
-    let events = kept.events(range)?;
-    with(&Shown { options, kept, range, sums: &sums, rows: &rows, sort, events: &events })
+    let (sums, plans) = kept.sums(range, |item| filters.takes(item, &kept.texts))?;
+    // What looks at sessions say is not known by plan.
+    let best = if options.by == By::Plan { BY_COMPLETION } else { sums.best_metric() };
+    let sort = wanted.unwrap_or(best);
+    let news = News::of(kept, range, &sums)?;
+    let rows = rows(options.by, kept, (&sums, &plans), (filters, sort), &news)?;
+    let (events, changes) = (kept.events(range)?, plans.changes(&sums));
+    let is_planned = !plans.sums.is_empty();
+    with(&Shown {
+        options,
+        kept,
+        range,
+        sums: &sums,
+        rows: &rows,
+        sort,
+        events: &events,
+        news: &news,
+        changes: &changes,
+        is_planned,
+    })
 }
 
 /// How the page is read.
@@ -103,32 +111,6 @@ fn range(options: &WatchShow, kept: &Kept) -> Result<Range<i64>, Failure> {
     ranges::checked(from..to, "the range")
 }
 
-fn rows(sums: &Sums, by: By, kept: &Kept, filters: &Filters, sort: Metric) -> Vec<Row> {
-    let mut groups: BTreeMap<(String, Option<Item>, bool), Sum> = BTreeMap::new();
-    for ((item, is_nested), sum) in filters.of_listed(sums.ranked()) {
-        let known = kept.texts.get(&item);
-        let (name, one) = match by {
-            By::Query => (names::name(item, &kept.texts, SHORT_TEXT), Some(item)),
-            By::Database => {
-                (known.and_then(|text| text.database.clone()).unwrap_or_else(|| "database unknown".to_owned()), None)
-            }
-            By::Text => {
-                (known.and_then(|text| text.text.clone()).unwrap_or_else(|| names::name(item, &kept.texts, 0)), None)
-            }
-            By::Instance => (kept.watched.target.clone(), None),
-        };
-        // What runs within another one is listed as that alone: its time is in that of its caller.
-        if is_nested && by != By::Query && by != By::Text {
-            continue;
-        }
-        Sum::add(&mut groups, (name, one, is_nested), sum);
-    }
-    let row = |((name, item, is_nested), sum)| Row { name, item, is_nested, sum };
-    let mut rows: Vec<Row> = groups.into_iter().map(row).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.sum.rank(sort)));
-    rows
-}
-
 /// What is shown.
 struct Shown<'s> {
     options: &'s WatchShow,
@@ -138,12 +120,16 @@ struct Shown<'s> {
     rows: &'s [Row],
     sort: Metric,
     events: &'s [Happened],
+    news: &'s News,
+    changes: &'s [Changed],
+    /// Whether the server tells plans.
+    is_planned: bool,
 }
 
 impl Shown<'_> {
     fn write_page(&self, path: &Path, filters: &Filters, printer: &Printer) -> Result<(), Failure> {
         let title = format!("The workload of {}", self.kept.watched.target);
-        let page = html::page_read_as(&[self.report(filters)?], &self.span(), &HOW_TO_READ, &made_now(&title));
+        let page = html::page_read_as(&[self.report(filters, true)?], &self.span(), &HOW_TO_READ, &made_now(&title));
         write(path, &page, printer)
     }
 
@@ -178,13 +164,17 @@ impl Shown<'_> {
         object.insert("unknown".to_owned(), serde_json::to_value(&sums.about.unknown).unwrap_or_default());
         object.insert("server_events".to_owned(), serde_json::to_value(&sums.about.events).unwrap_or_default());
         let events = self.events.iter().map(|event| {
-            serde_json::json!({"from": shown(event.from_us), "to": shown(event.to_us), "kind": event.kind, "note": event.note})
+            json!({"from": shown(event.from_us), "to": shown(event.to_us), "kind": event.kind, "note": event.note})
         });
         object.insert("events".to_owned(), events.collect());
         object.insert("unit".to_owned(), options.unit.name().into());
         object.insert("sort".to_owned(), self.sort.name.into());
         object.insert("own_us".to_owned(), sums.own_us().into());
         put(&mut object, "sessions", limits::json(sums, &self.kept.texts));
+        let before = self.news.before.as_ref();
+        put(&mut object, "day_before", before.map(|time| json!({"from": shown(time.start), "to": shown(time.end)})));
+        let changes = || self.changes.iter().map(|change| change.json(&self.kept.texts)).collect::<Vec<_>>();
+        put(&mut object, "plan_changes", self.is_planned.then(changes));
         let rows = self.rows.iter().take(self.top()).map(|row| self.json_row(row));
         object.insert("rows".to_owned(), rows.collect());
         if let Some((count, sum)) = self.rest() {
@@ -211,47 +201,53 @@ impl Shown<'_> {
     }
 
     fn json_row(&self, row: &Row) -> Value {
-        let mut object = Map::new();
-        let known = row.item.and_then(|item| self.kept.texts.get(&item));
-        match (row.item, self.options.by) {
-            (Some(item), _) => {
-                object.insert("id".to_owned(), names::id(item).into());
-                put(&mut object, "text", known.and_then(|text| text.text.clone()));
-                put(&mut object, "database", known.and_then(|text| text.database.clone()));
-            }
-            (None, By::Text) => drop(object.insert("text".to_owned(), row.name.as_str().into())),
-            (None, By::Database) => drop(object.insert("database".to_owned(), row.name.as_str().into())),
-            (None, _) => {}
-        }
-        if row.is_nested {
-            object.insert("nested".to_owned(), true.into());
-        }
+        let mut object = row.json(self.options.by, self.kept);
         object.append(&mut self.json_values(&row.sum));
         object.into()
     }
 
-    fn report(&self, filters: &Filters) -> Result<Report, Failure> {
+    fn report(&self, filters: &Filters, is_page: bool) -> Result<Report, Failure> {
+        let texts = &self.kept.texts;
         let mut report = Report::new(format!("The workload of {}", self.kept.watched.target));
         report.about.push(self.span());
-        let answer = show::answer(self.sums, &self.kept.texts, &show::slots(self.sums.about.slots));
+        let also = [self.news.sentence.clone(), plans::sentence(self.changes, texts)];
+        let answer = show::answer(self.sums, texts, &show::slots(self.sums.about.slots), also);
         let (mut picture, mut table) = (Part::of(Rank::Picture), Part::of(Rank::Table));
-        let top: BTreeSet<Item> =
-            self.rows.iter().filter(|row| !row.is_nested).filter_map(|row| row.item).take(chart::TOP).collect();
-        if !top.is_empty() {
-            let order: Vec<Item> =
-                self.rows.iter().filter_map(|row| row.item).filter(|item| top.contains(item)).collect();
-            picture.pictures(chart::over_time(self.kept, self.range, self.sort, &order, filters)?);
-        }
+        let (open, mut folded) = self.charts(filters)?;
+        picture.pictures(open);
         table.table(&format!("By {}", self.sort.label.to_lowercase()), self.table());
         if !filters.is_empty() {
             report.about.push(format!("only {}", self.options.filters.join(", ")));
         }
         let mut waits = Part::of(Rank::Table);
+        waits.table("Plans that changed", plans::table(self.changes, texts, self.top()));
         waits.table("What sessions waited for", limits::waits(self.sums, self.top()));
-        waits.table("Who held others up", limits::blockers(self.sums, &self.kept.texts));
+        waits.table("Who held others up", limits::blockers(self.sums, texts));
         waits.table("What happened", events(self.events));
+        folded.table("Executions and their mean time", chart::means(self.rows, self.top()));
         report.add_all([answer, picture, table, waits]);
+        report.add_all(Some(folded).filter(|_| is_page));
         Ok(report)
+    }
+
+    /// The chart that stands open, and the others.
+    fn charts(&self, filters: &Filters) -> Result<(Option<Picture>, Part), Failure> {
+        let mut order: Vec<Item> = Vec::new();
+        for item in self.rows.iter().filter(|row| !row.is_nested).filter_map(|row| row.item) {
+            if order.len() < chart::TOP && !order.contains(&item) {
+                order.push(item);
+            }
+        }
+        let stacked =
+            if order.is_empty() { None } else { chart::over_time(self.kept, self.range, self.sort, &order, filters)? };
+        let rest = self.rest();
+        let bars = chart::bars(&self.rows[..self.top().min(self.rows.len())], rest, self.sort);
+        let scatter = chart::scatter(self.rows, &order);
+        let mut charts = [(Chart::Stacked, stacked), (Chart::Bars, bars), (Chart::Scatter, scatter)];
+        let open = charts.iter_mut().find(|(kind, _)| *kind == self.options.chart).and_then(|(_, chart)| chart.take());
+        let mut folded = Part::detail("More charts");
+        folded.pictures(charts.into_iter().filter_map(|(_, chart)| chart));
+        Ok((open, folded))
     }
 
     fn table(&self) -> Option<Table> {
@@ -261,37 +257,29 @@ impl Shown<'_> {
             |metric: &Metric| listed.iter().any(|row| row.sum.values.get(metric.measure).is_some_and(|us| us > 0));
         let metrics: Vec<Metric> = METRICS.into_iter().filter(has_any).collect();
         let share = |values: &Values| metrics::Unit::Share.of(self.sort.measure, values, &all, covered_us);
-        let heading = match self.options.by {
-            By::Query | By::Text => "Statement",
-            By::Database => "Database",
-            By::Instance => "Server",
-        };
-        let mut columns = vec![text(heading), number("Share", "%")];
+        let by = self.options.by;
+        let mut columns = rows::columns(by);
+        let named = columns.len();
+        columns.push(number("Share", "%"));
         columns.extend(metrics.iter().map(|metric| metric.column(unit)));
         columns.push(text("Status"));
-        let cells = |name: String, sum: &Sum, is_nested: bool| {
-            let mut cells: Vec<Cell> = vec![name.into(), share(&sum.values).into()];
+        let cells = |mut cells: Vec<Cell>, sum: &Sum, status: String| {
+            cells.resize_with(named, Cell::default);
+            cells.push(share(&sum.values).into());
             cells.extend(metrics.iter().map(|metric| metric.cell(unit, &sum.values, &all, covered_us)));
-            cells.push(status(sum.status, is_nested).into());
+            cells.push(status.into());
             cells
         };
         let mut table = Table::with(columns);
         for row in &listed {
-            table.row(cells(names::short(&row.name, SHORT_TEXT - 15), &row.sum, row.is_nested));
+            let status = names::status(row.sum.status, row.is_nested, row.since.is_some());
+            table.row(cells(row.cells(by), &row.sum, status));
         }
         if let Some((count, sum)) = self.rest().filter(|_| !listed.is_empty()) {
-            table.row(cells(format!("{count} others"), &sum, false));
+            let status = names::status(sum.status, false, false);
+            table.row(cells(vec![format!("{count} others").into()], &sum, status));
         }
         table.compact()
-    }
-}
-
-/// How a row's figures can be believed.
-pub fn status(status: Status, is_nested: bool) -> String {
-    match (is_nested, status == Status::EXACT) {
-        (false, _) => status.to_string(),
-        (true, true) => "within another".to_owned(),
-        (true, false) => format!("within another, {status}"),
     }
 }
 

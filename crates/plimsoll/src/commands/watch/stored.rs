@@ -10,6 +10,7 @@ use plimsoll_measurement::counters::Item;
 use plimsoll_profile::Record;
 use plimsoll_store::{Filter, Happened, Profile, ProfileStore, RunStore, RunSummary, Text};
 
+use super::plans::Plans;
 use super::ranges;
 use super::sums::Sums;
 use crate::failure::Failure;
@@ -58,7 +59,7 @@ impl Kept {
             ));
         };
         let (from_us, to_us) = watched.span_us.unwrap_or_default();
-        let text = |Text { item, database, text }| (item, QueryText { item, database, text });
+        let text = |Text { item, database, text, object }| (item, QueryText { item, database, text, object });
         let texts = store.texts(watched.number)?.into_iter().map(text).collect();
         Ok(Self { runs, store, watched, whole: from_us..to_us, texts })
     }
@@ -80,12 +81,16 @@ impl Kept {
         Ok(mark.map(|mark| mark.from_us))
     }
 
-    /// The sums of a range, without statements that a filter leaves out.
-    pub fn sums(&self, range: &Range<i64>, is_meant: impl Fn(Item) -> bool) -> Result<Sums, Failure> {
-        let mut all = Sums::default();
-        self.records(range, |record| all.add(&Sums::of_record(&record)))?;
-        all.keep_only(is_meant);
-        Ok(all)
+    /// The sums of a range and what is known of plans, without statements that a filter leaves out.
+    pub fn sums(&self, range: &Range<i64>, is_meant: impl Fn(Item) -> bool) -> Result<(Sums, Plans), Failure> {
+        let (mut all, mut plans) = (Sums::default(), Plans::default());
+        self.records(range, |record| {
+            all.add(&Sums::of_record(&record));
+            plans.add(&record);
+        })?;
+        all.keep_only(&is_meant);
+        plans.keep_only(is_meant);
+        Ok((all, plans))
     }
 
     /// Each record of a range.

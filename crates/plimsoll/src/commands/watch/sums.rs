@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::metrics::{BY_COMPLETION, BY_SAMPLES, Metric};
 use plimsoll_measurement::counters::{Item, Measure, Values};
-use plimsoll_profile::bucket::together;
+use plimsoll_profile::bucket::{self, together};
 use plimsoll_profile::{About, Reason, Record, Status};
 
 /// From this part of the time on, what statements count of themselves says what costs most.
@@ -13,6 +13,9 @@ const EXPLAINED_PERCENT: f64 = 80.0;
 /// So many sessions have to be seen for a share of them to be worth a name: a half of them is right to a third of itself then. One is seen a second.
 const ENOUGH_SAMPLES: u64 = 10;
 const SAMPLE_US: u64 = 1_000_000;
+
+/// From this part of the time on, a change of a statement is worth a word.
+const NOTICEABLE_PERCENT: f64 = 1.0;
 
 /// What is summed apart: a statement, and whether its caller's time has the same work once more.
 pub type Key = (Item, bool);
@@ -27,6 +30,11 @@ pub struct Sum {
 }
 
 impl Sum {
+    /// Of what is kept.
+    pub const fn of(kept: &bucket::Sum) -> Self {
+        Self { values: kept.values, status: known(kept.status) }
+    }
+
     /// Time from start to end of each execution, in microseconds.
     pub fn elapsed_us(&self) -> u64 {
         self.values.get(Measure::ElapsedUs).unwrap_or(0)
@@ -109,14 +117,11 @@ impl Sums {
             ..Self::default()
         };
         for (key, sum) in &bucket.sums {
-            let sum = Sum { values: sum.values, status: known(sum.status) };
+            let sum = Sum::of(sum);
             sums.status |= sum.status;
             Sum::add(&mut sums.by_query, (key.item, key.is_nested), sum);
         }
-        sums.rest = bucket.other.map(|other| {
-            let sum = Sum { values: other.sum.values, status: known(other.sum.status) };
-            (other.sums, sum)
-        });
+        sums.rest = bucket.other.map(|other| (other.sums, Sum::of(&other.sum)));
         sums
     }
 
@@ -203,12 +208,26 @@ impl Sums {
         (all > 0).then(|| 100.0 * us as f64 / all as f64)
     }
 
+    /// What part of the time a statement has, by the metric that statements are ranked by, in percent; `None` if that is not worth a word.
+    pub fn noticeable(&self) -> impl Fn(&Sum) -> Option<f64> + use<> {
+        let metric = self.best_metric();
+        let all = if metric == BY_COMPLETION { self.database_us() } else { self.seen_us() };
+        move |sum| {
+            let percent = 100.0 * sum.values.get(metric.measure)? as f64 / all.max(1) as f64;
+            Some(percent).filter(|percent| *percent >= NOTICEABLE_PERCENT)
+        }
+    }
+
+    /// Time of sessions that looks at them saw at work, in microseconds.
+    fn seen_us(&self) -> u64 {
+        self.waits.values().fold(0, |sum: u64, us| sum.saturating_add(*us))
+    }
+
     /// The metric that says most of what cost most. Where what statements count of themselves explains little of the time, as with commits
     /// that wait for the log, samples say more, if there are enough.
     pub fn best_metric(&self) -> Metric {
         let is_explained = self.coverage_percent().is_some_and(|percent| percent >= EXPLAINED_PERCENT);
-        let seen = self.waits.values().fold(0, |sum: u64, us| sum.saturating_add(*us)) / SAMPLE_US;
-        if !is_explained && seen >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
+        if !is_explained && self.seen_us() / SAMPLE_US >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
     }
 
     /// Statements by a metric, the most first.

@@ -59,7 +59,7 @@ fn figures(data: &Data, key: &Key, sum: &Sum) -> Vec<String> {
         row(metric.label, UNITS.map(cell).to_vec())
     });
     let mean = show::mean_us(sum).map(|us| format!(", {} an execution", format::seconds(us / 1e6)));
-    let status = format!("These figures are {}{}.", show::status(key, sum), mean.unwrap_or_default());
+    let status = format!("These figures are {}{}.", names::status(sum.status, key.1, false), mean.unwrap_or_default());
     [heading].into_iter().chain(figures).chain([status]).collect()
 }
 

@@ -153,7 +153,13 @@ pub fn of(data: &Data, ranked: &[(Key, Sum)], manner: &Manner, room: usize) -> R
         let place = if key.1 { None } else { places.next() };
         let sign = place.map_or_else(String::new, |place: usize| (place + 1).to_string());
         let text = text(key, &data.texts);
-        rows.push(Row { key: Some(*key), place, sign, text, cells: table.cells(sum, show::status(key, sum)) });
+        rows.push(Row {
+            key: Some(*key),
+            place,
+            sign,
+            text,
+            cells: table.cells(sum, names::status(sum.status, key.1, false)),
+        });
     }
     if let Some((count, sum)) = data.sums.others(ranked, manner.top) {
         let text = format!("others: {}", format::count(usize::try_from(count).unwrap_or(usize::MAX), "statement"));

@@ -59,7 +59,10 @@ const LOAD: [(u128, u64, u64, u64); 4] = [(1, 100, 6_000, 300), (2, 400, 1_500, 
 
 fn texts() -> Texts {
     let text = |item, text: &str| {
-        (Item(item), QueryText { item: Item(item), database: Some("crm".to_owned()), text: Some(text.to_owned()) })
+        (
+            Item(item),
+            QueryText { item: Item(item), database: Some("crm".to_owned()), object: None, text: Some(text.to_owned()) },
+        )
     };
     Texts::from([
         text(1, "SELECT first FROM a"),
