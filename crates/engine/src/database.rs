@@ -12,6 +12,7 @@ use plimsoll_clock::{Clock, RealClock};
 use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Levels;
+use crate::saving::Saving;
 use crate::self_test::SelfTest;
 use crate::target::{Credentials, Notation, Target};
 use crate::transfer::{Follow, Move, Program};
@@ -65,6 +66,14 @@ pub trait Database: Workspaces + Sessions + Telemetry + Moves {
     /// What was met at the target since it was opened, as far as a run should say it at its end.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What adds rows to tables of ours among the user's own. `None` where an engine has no such tables.
+    ///
+    /// # Errors
+    /// If no connection can be made.
+    fn saving(&self) -> Result<Option<Saving>> {
+        Ok(None)
     }
 
     /// A connection that sends the engine's [statements](crate::Statements) one by one, and says what the server answers. `None`

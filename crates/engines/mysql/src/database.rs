@@ -9,8 +9,8 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
-    QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
-    Workspace, WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Requester, Result, Sampler, Saving, SelfTest, Session, Sessions, Table, Telemetry,
+    Transfer, Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -24,7 +24,7 @@ use super::self_test::MySqlSelfTest;
 use super::session::MySqlSession;
 use super::statements::fill;
 use super::transfer::MySqlTransfer;
-use super::{capabilities, cold, workspace};
+use super::{capabilities, cold, saving, workspace};
 
 /// How long removing waits for a lock, unless it was interrupted.
 const LOCK_PATIENCE: Duration = Duration::from_mins(1);
@@ -58,6 +58,10 @@ impl Database for MySqlDatabase {
     fn capabilities(&self) -> Vec<Capability> {
         let connection = self.connector.connect(CONTROL);
         connection.and_then(|mut connection| capabilities::detect(&mut connection)).unwrap_or_default()
+    }
+
+    fn saving(&self) -> Result<Option<Saving>> {
+        saving::open(&self.connector, self.server.facts).map(Some)
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {

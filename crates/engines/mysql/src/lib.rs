@@ -29,6 +29,7 @@ mod requester;
 mod restore;
 mod rows;
 mod sampler;
+mod saving;
 mod self_test;
 mod session;
 mod statements;

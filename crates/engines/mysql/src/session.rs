@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
-    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for, mark,
+    Answer, Cancel, ColumnType, Dialect, Error, ErrorKind, RequestAccess, Requester, Result, Row, RowSource,
+    RowSummary, Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for, mark,
 };
 use plimsoll_measurement::{Reading, Views};
 
@@ -40,6 +41,33 @@ impl MySqlSession {
         let connection = connect(connector, workspace, run, access)?;
         let (workspace, clock) = (workspace.clone(), Arc::clone(&connector.clock));
         Ok(Self { connection, workspace, clock, facts, statements: HashMap::new(), changed: false })
+    }
+
+    /// In the database of the URL and for no run, with the name of that database. Whatever takes longer than `patience` is given up.
+    pub(super) fn outside(
+        connector: &Arc<Connector>,
+        facts: ServerFacts,
+        name: &str,
+        patience: Duration,
+    ) -> Result<(Self, String)> {
+        let database = connector.database().map(str::to_owned).ok_or_else(|| {
+            Error::new(ErrorKind::Usage, "the URL names no database, in which a table could be made")
+                .hint("name one behind the server: mysql://me@db.example/mine")
+        })?;
+        let mut connection = connector.connect_in(&database, name)?;
+        connection.set(connection.server.product.text("settings of a session"))?;
+        connection.link.set_timeout(Some(patience));
+        // Also for users who could write there all the same.
+        workspace::writable_server(&mut connection)?;
+        let (clock, statements) = (Arc::clone(&connector.clock), HashMap::new());
+        // A name for statements that nobody asks for here.
+        let workspace = Workspace::run("none")?;
+        Ok((Self { connection, workspace, clock, facts, statements, changed: false }, database))
+    }
+
+    /// A table's name as the server keeps it.
+    pub(super) fn kept_name(&self, name: &str) -> String {
+        if self.facts.lowers_names { name.to_lowercase() } else { name.to_owned() }
     }
 
     /// The place that marks of tables name: in a copy that of its run.
@@ -95,8 +123,7 @@ impl Session for MySqlSession {
     fn create_table(&mut self, table: &Table) -> Result<()> {
         let dialect = dialect::of(self.connection.server.product);
         // Some servers have names of tables in lower case, and a mark names its table as it is kept.
-        let kept = if self.facts.lowers_names { table.name.to_lowercase() } else { table.name.clone() };
-        let mark = mark::of_part(TABLE, &kept, self.place().name());
+        let mark = mark::of_part(TABLE, &self.kept_name(&table.name), self.place().name());
         self.execute(&dialect.create_marked(table, &mark), &[]).map(drop)
     }
 

@@ -255,7 +255,7 @@ pub(super) fn check_table(connection: &mut Connection, workspace: &Workspace, ta
 }
 
 /// The number of the server; an error if that is for reading, also for users who could write all the same.
-fn writable_server(connection: &mut Connection) -> Result<String> {
+pub(super) fn writable_server(connection: &mut Connection) -> Result<String> {
     let row = connection.ask(text("which server this is"))?.into_iter().next().unwrap_or_default();
     let said = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
     if said(0) != "1" {

@@ -9,8 +9,8 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Elsewhere, Folders, Lease, Mark, Moves,
-    Part, QuerySampler, RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry,
-    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
+    Part, QuerySampler, RequestAccess, Requester, Result, Sampler, Saving, SelfTest, Session, Sessions, Table,
+    Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -23,7 +23,7 @@ use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
 use super::transfer::PostgresTransfer;
-use super::{capabilities, cold, removal};
+use super::{capabilities, cold, removal, saving};
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
@@ -56,6 +56,10 @@ impl Database for PostgresDatabase {
         let connection = self.connector.connect(CONTROL);
         let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection, self.server.version));
         detected.unwrap_or_default()
+    }
+
+    fn saving(&self) -> Result<Option<Saving>> {
+        saving::open(&self.connector, self.server.version).map(Some)
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {

@@ -27,6 +27,7 @@ mod removal;
 mod requester;
 mod restore;
 mod sampler;
+mod saving;
 mod self_test;
 mod session;
 mod statements;

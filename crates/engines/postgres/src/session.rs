@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::mark;
@@ -88,6 +89,29 @@ impl PostgresSession {
             server_version: version,
             log_is_hidden: false,
         })
+    }
+
+    /// In no place of ours and for no run: for statements that say which schema a table is in. Whatever takes longer than `patience` is
+    /// given up.
+    pub(super) fn outside(connector: &Connector, version: u32, name: &str, patience: Duration) -> Result<Self> {
+        let mut connection = connector.connect(name)?;
+        connection.set(&format!("{}; {}", workspace::staying(), sql("settings of a working session")))?;
+        connection.link.set_timeout(Some(patience));
+        Ok(Self {
+            connection,
+            clock: Arc::clone(&connector.clock),
+            path: sql("names of the system alone").to_owned(),
+            // A name for statements that nobody asks for here.
+            workspace: Workspace::run("none")?,
+            statements: HashMap::new(),
+            server_version: version,
+            log_is_hidden: false,
+        })
+    }
+
+    /// An error if what is made here would be published.
+    pub(super) fn check_unpublished(&mut self) -> Result<()> {
+        workspace::check_unpublished(&mut self.connection)
     }
 
     /// Executes a statement by its prepared form, which is kept. One that failed is prepared anew: its table may have been made

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_engine::process;
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Folders, Lease, Moves, Part,
-    QuerySampler, RequestAccess, Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
+    QuerySampler, RequestAccess, Result, Saving, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
     WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 
@@ -16,6 +16,7 @@ use super::existing;
 use super::files::SqliteDatabase;
 use super::location;
 use super::owner::stranger_beside;
+use super::saving;
 use super::self_test::SqliteSelfTest;
 use super::statements::SqliteSession;
 use super::transfer::SqliteTransfer;
@@ -30,6 +31,10 @@ impl Database for SqliteDatabase {
         let cost =
             "SQLite counts for each connection alone, so that a run has only what the machine says of its process";
         vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None, gives: &[] }]
+    }
+
+    fn saving(&self) -> Result<Option<Saving>> {
+        saving::open(self).map(Some)
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {

@@ -1,7 +1,7 @@
 //! SQLite: a file of our own beside the one that the target names, on the same disk.
 //!
 //! A target is `sqlite:PATH[?option=value&...]`, relative or absolute, or `sqlite:///absolute/path`. PATH itself is
-//! never created and never opened for writing; it need not exist. A place is the file `PATH.<workspace>.db` with SQLite's
+//! never created and never opened for writing, unless `plimsoll watch` is told to save there; it need not exist. A place is the file `PATH.<workspace>.db` with SQLite's
 //! own companions, and `PATH.<workspace>.lock` carries its lease.
 //!
 //! Options are SQLite's own pragmas and hold for every session:
@@ -34,6 +34,7 @@ mod native;
 mod options;
 mod owner;
 mod places;
+mod saving;
 mod self_test;
 mod session;
 mod statements;

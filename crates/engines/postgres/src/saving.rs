@@ -1,0 +1,75 @@
+//! Adds rows to tables of ours among the user's own, each of which is named with its schema.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::{Result, SavedTable, SavedType, Saving, SavingSession, Session, Value};
+
+use super::connect::Connector;
+use super::session::PostgresSession;
+use super::statements::{QUOTING, filled};
+
+const NAME: &str = "plimsoll watch";
+/// What takes longer is given up, and done again later: somebody may hold a lock on the table.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The schema that tables are in if none is named.
+const USUAL_SCHEMA: &str = "public";
+
+struct PostgresSaving(PostgresSession);
+
+/// Connects.
+pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Saving> {
+    let session = PostgresSession::outside(connector, version, NAME, PATIENCE)?;
+    Ok(Saving::of(Box::new(PostgresSaving(session))))
+}
+
+fn schema(table: &SavedTable) -> &str {
+    table.schema.as_deref().unwrap_or(USUAL_SCHEMA)
+}
+
+impl SavingSession for PostgresSaving {
+    fn session(&mut self) -> &mut dyn Session {
+        &mut self.0
+    }
+
+    fn has_schemas(&self) -> bool {
+        true
+    }
+
+    /// Subscribers of a publication of all tables would stop at one that they lack.
+    fn check_making(&mut self) -> Result<()> {
+        self.0.check_unpublished()
+    }
+
+    fn type_of(&self, kind: SavedType) -> [&'static str; 2] {
+        [match kind {
+            SavedType::Flag => "boolean",
+            SavedType::Whole => "bigint",
+            SavedType::Float => "double precision",
+            SavedType::Word | SavedType::Text => "text",
+        }; 2]
+    }
+
+    fn column(&self, name: &str) -> String {
+        QUOTING.name(name)
+    }
+
+    fn table(&self, table: &SavedTable) -> String {
+        format!("{}.{}", QUOTING.name(schema(table)), QUOTING.name(&table.name))
+    }
+
+    fn question<'t>(&self, table: &'t SavedTable, _: &'t str) -> (String, Vec<Value<'t>>) {
+        let words = [("schema", schema(table)), ("table", table.name.as_str())];
+        (filled("columns of what is saved", &words), Vec::new())
+    }
+
+    /// Statements of one text are one transaction.
+    fn create(&self, table: &SavedTable, columns: &str, mark: &str) -> String {
+        let words = [("schema", schema(table)), ("table", table.name.as_str()), ("mark", mark)];
+        format!("CREATE TABLE {} ({columns}); {}", self.table(table), filled("mark a table", &words))
+    }
+
+    fn passing_over(&self, _: &SavedTable) -> String {
+        "ON CONFLICT DO NOTHING".to_owned()
+    }
+}
