@@ -21,7 +21,7 @@ pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::run::{Multiples, Run};
 pub use self::simulate::Simulate;
 pub use self::watch::{
-    By, Chart, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchMark, WatchShow,
+    By, Chart, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchMark, WatchSave, WatchShow,
 };
 
 /// Where the demo writes its page if nobody says where.
@@ -136,6 +136,9 @@ pub struct Access {
     /// Shell command that prints a Microsoft Entra ID access token. Also: PLIMSOLL_ACCESS_TOKEN, or an installed az.
     #[arg(long, value_name = "COMMAND")]
     pub token_command: Option<String>,
+    /// Of a second target, to which the first one's password in the environment is not sent.
+    #[arg(skip)]
+    pub is_second: bool,
 }
 
 #[derive(Debug, Args)]

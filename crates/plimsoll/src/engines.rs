@@ -193,6 +193,7 @@ fn open_with(
 fn given_password(access: &Access) -> Result<Option<Secret>, Error> {
     match &access.password_file {
         Some(path) => password_from_file(path).map(Some),
+        None if access.is_second => Ok(None),
         None => match env::var("PLIMSOLL_PASSWORD") {
             Ok(word) => Ok((!word.is_empty()).then(|| Secret::new(word))),
             Err(VarError::NotPresent) => Ok(None),

@@ -16,15 +16,17 @@ Examples:
   plimsoll watch postgres://me@db.example/sales --every 5s --for 2m  the same in lines
   plimsoll watch postgres://me@db.example/sales --html load.html     the same as a page with a chart, at the end
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
+  plimsoll watch postgres://me@db.example/sales --save-to sqlite:load.db --table watched --allow-writes
+                                                                     a row for each statement of each slot, in a table of yours
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch show --by object                                    the same by procedure and function (SQL Server)
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
 
-It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server. Slots are kept in the result store, with the texts of
+It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server that it watches, unless --save-to names it. Slots are kept in the result store, with the texts of
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
 Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 7 the server was lost at the
-end, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
+end or slots are not saved, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Watch {
     /// What to do with what was watched.
@@ -70,6 +72,27 @@ pub struct Watch {
     /// At the end, also after Ctrl-C, write a page of what was watched, with a chart.
     #[arg(long, value_name = "FILE", conflicts_with = "no_store")]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub save: WatchSave,
+}
+
+/// Where slots are saved beside the result store.
+#[derive(Debug, Args)]
+pub struct WatchSave {
+    /// Add a row for each statement of each slot to a table of your own database, which may be the one that is watched. Needs --table and
+    /// --allow-writes.
+    #[arg(long, value_name = "URL", requires = "table")]
+    pub save_to: Option<String>,
+    /// The table that --save-to adds to, on PostgreSQL also SCHEMA.NAME. It and NAME_texts are made if they are missing; others of these
+    /// names are left as they are.
+    #[arg(long, value_name = "NAME", requires = "save_to")]
+    pub table: Option<String>,
+    /// Allow --save-to to make its tables and to add rows.
+    #[arg(long, requires = "save_to")]
+    pub allow_writes: bool,
+    /// File with the password for --save-to in its first line. Also: the engine's own password file, or a prompt.
+    #[arg(long, value_name = "FILE", requires = "save_to")]
+    pub save_password_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -50,8 +50,8 @@ impl Beside {
         // A virtual clock begins anew with each run, so that its slots are at the same times.
         let is_kept = clock.kind() == RealClock::new().kind() && sampler.sees_all();
         let begun = is_kept.then(|| Keeper::begin(store, clock, (target, &description.engine))).transpose()?;
-        let manner =
-            Manner { slot_us: SLOT_US, has_samples: true, listed: TOP, alerts: Vec::new(), only: Filters::default() };
+        let (alerts, only) = (Vec::new(), Filters::default());
+        let manner = Manner { slot_us: SLOT_US, has_samples: true, listed: TOP, alerts, only, saves: false };
         let mut collector = Collector::of(sampler, clock, description.cpus, begun, manner);
         let first = collector.first(printer)?;
         let (over, watched) = (Interrupt::default(), Arc::new(Mutex::new(None)));

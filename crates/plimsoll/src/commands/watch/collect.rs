@@ -16,6 +16,7 @@ use super::filters::Filters;
 use super::keeper::Keeper;
 use super::live::{self, Live, LiveView, Mark, Setup};
 use super::news::News;
+use super::saver::{self, Saver};
 use super::{marked, show, shown};
 use crate::args::Watch;
 use crate::commands::report::try_path;
@@ -51,6 +52,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     }
     let alerts = options.fail_if.iter().map(|text| Alert::parse(text)).collect::<Result<_, _>>()?;
     let only = Filters::parse("--only", &options.only)?;
+    let place = saver::place(&options.save)?;
     let target = engines::parse(url, settings, printer)?;
     options.html.as_deref().map_or(Ok(()), try_path)?;
     // A store that can't be used is said before anything is read.
@@ -61,8 +63,16 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let clock = opened.clock.clone();
     let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
-    let sampler =
-        sampler(database.as_ref(), target.display(), false).map_err(|error| signals::failure(&interrupt, error))?;
+    let failed = |error| signals::failure(&interrupt, error);
+    let open = || sampler(database.as_ref(), target.display(), false).map_err(failed);
+    let mut sampler = open()?;
+    let password_file = options.save.save_password_file.clone();
+    let begin = |place| Saver::begin(place, (target.display(), password_file), settings, &interrupt, printer);
+    let saver = place.map(begin).transpose()?;
+    if saver.is_some() {
+        // A sampler looks for statements of ours when it begins: now those that save are among them.
+        sampler = open()?;
+    }
     let engine = database.description().engine.clone();
     let begun = store.as_ref().map(|store| Keeper::begin(store, &clock, (target.display(), &engine))).transpose()?;
     // A line has the name of the statement with most.
@@ -72,11 +82,12 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         (false, false) => 1,
     };
     let slot_us = u64::try_from(pace.slot.as_micros()).unwrap_or(u64::MAX);
-    let manner = Manner { slot_us, has_samples: !options.no_samples, listed, alerts, only };
+    let (has_samples, saves) = (!options.no_samples, saver.is_some());
+    let manner = Manner { slot_us, has_samples, listed, alerts, only, saves };
     let mut collector = Collector::of(sampler, &clock, database.description().cpus, begun, manner);
     let begin = clock.now();
     // The first reading is what the first slot begins with. Without it there is nothing to watch.
-    let first = collector.first(printer).map_err(|error| signals::failure(&interrupt, error))?;
+    let first = collector.first(printer).map_err(failed)?;
     let from_us = first.server_us;
     if !options.json && !options.live {
         let stored =
@@ -86,17 +97,22 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let show = || begin_live(target.display(), options, pace, (store, &clock), &collector, (&interrupt, printer));
     let live = options.live.then(show).transpose()?;
     let end = pace.time.map(|time| begin.after(time));
-    let server = collector.go_on(first, end, &interrupt, printer, |told| match &live {
-        Some(live) => live.take(told),
-        None if options.json => printer.json(&show::json(told.slot, told.sums, told.texts, (listed, told.alerts))),
-        None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
+    let server = collector.go_on(first, end, &interrupt, printer, |told| {
+        match &live {
+            Some(live) => live.take(told),
+            None if options.json => printer.json(&show::json(told.slot, told.sums, told.texts, (listed, told.alerts))),
+            None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
+        }
+        if let Some(saver) = &saver {
+            saver.take(told);
+        }
     });
     let is_asked = live.is_some_and(Live::end);
+    let unsaved: Vec<String> = collector.unsaved().into_iter().chain(saver.and_then(Saver::end)).collect();
     let range = from_us..server.server_us.max(from_us) + 1;
     summary(&mut collector, options, (target.display(), &range), settings, printer);
     drop(pulse);
-    let unsaved = collector.unsaved();
-    if let Some(sentence) = &unsaved {
+    for sentence in &unsaved {
         printer.warning(sentence);
     }
     if let Some(path) = &options.html {
@@ -106,7 +122,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         printer.remark(&format!("{}.", alert.summary(collector.slots())));
     }
     let is_negative = collector.alerts().iter().any(|alert| alert.slots() > 0);
-    let code = match (collector.is_lost() || unsaved.is_some(), is_negative) {
+    let code = match (collector.is_lost() || !unsaved.is_empty(), is_negative) {
         (true, _) => exit::INCOMPLETE,
         (false, true) => exit::NEGATIVE,
         (false, false) => exit::DONE,

@@ -58,6 +58,8 @@ pub struct Manner {
     pub alerts: Vec<Alert>,
     /// The statements that are listed; the others are added up.
     pub only: Filters,
+    /// Whether slots go elsewhere than into the store, with their texts.
+    pub saves: bool,
 }
 
 /// What was read, the slot that it ends, and where the read ended.
@@ -341,7 +343,7 @@ impl Collector {
     fn look_up(&mut self, sums: &Sums, top: usize, printer: &Printer) {
         let ranked = sums.ranked();
         // What is kept should have its text as well.
-        let needs_all = self.keeper.is_some() || !self.manner.only.is_empty();
+        let needs_all = self.keeper.is_some() || self.manner.saves || !self.manner.only.is_empty();
         let top = if needs_all { usize::MAX } else { top };
         let held_up = sums.about.blockers.iter().filter_map(|blocker| blocker.item);
         let shown = held_up.chain(ranked.iter().take(top).map(|((item, _), _)| *item));

@@ -29,7 +29,7 @@ pub fn export(options: &WatchExport, settings: &Settings, printer: &Printer) -> 
     let mut rows = Vec::new();
     kept.records(&range, |record| {
         let sums = Sums::of_record(&record);
-        for (key, sum) in statements(&sums) {
+        for (key, sum) in sums.statements() {
             let line = Line { kept: &kept, record: &record, sums: &sums, key, sum };
             if options.json {
                 printer.json(&Value::from(line.json()).to_string());
@@ -43,17 +43,6 @@ pub fn export(options: &WatchExport, settings: &Settings, printer: &Printer) -> 
         write(path, &csv::text(&table), printer)?;
     }
     Ok(exit::DONE)
-}
-
-/// Statements of a record, and the rest without a key. A slot in which none ended has one row too: that it is known says something.
-fn statements(sums: &Sums) -> Vec<(Option<Key>, Sum)> {
-    let listed = sums.ranked().into_iter().map(|(key, sum)| (Some(key), sum));
-    let mut all: Vec<_> = listed.chain(sums.rest.map(|(_, sum)| (None, sum))).collect();
-    if all.is_empty() {
-        let sum = sums.all();
-        all.push((None, Sum { status: sum.status | sums.status, ..sum }));
-    }
-    all
 }
 
 /// A statement in a slot.

@@ -23,6 +23,8 @@ mod pace;
 mod plans;
 mod ranges;
 mod rows;
+mod saved;
+mod saver;
 mod show;
 mod shown;
 mod stored;

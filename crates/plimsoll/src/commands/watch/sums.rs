@@ -250,6 +250,17 @@ impl Sums {
         ranked
     }
 
+    /// Statements by time, and the rest without a key. A slot in which none ended has one of these too: that it is known says something.
+    pub fn statements(&self) -> Vec<(Option<Key>, Sum)> {
+        let listed = self.ranked().into_iter().map(|(key, sum)| (Some(key), sum));
+        let mut all: Vec<_> = listed.chain(self.rest.map(|(_, sum)| (None, sum))).collect();
+        if all.is_empty() {
+            let sum = self.all();
+            all.push((None, Sum { status: sum.status | self.status, ..sum }));
+        }
+        all
+    }
+
     /// How the figures can be believed, with what may be missing.
     pub fn status_words(&self) -> String {
         let unknown: Vec<&str> = self.unknown.iter().copied().collect();
