@@ -16,8 +16,7 @@ Examples:
   plimsoll watch postgres://me@db.example/sales --every 5s --for 2m  the same in lines
   plimsoll watch postgres://me@db.example/sales --html load.html     the same as a page with a chart, at the end
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
-  plimsoll watch postgres://me@db.example/sales --save-to sqlite:load.db --table watched --allow-writes
-                                                                     a row for each statement of each slot, in a table of yours
+  plimsoll watch URL --save-to sqlite:a.db --table t --allow-writes  each slot also into a table of your own
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch show --by object                                    the same by procedure and function (SQL Server)
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
