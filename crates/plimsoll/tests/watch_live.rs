@@ -34,7 +34,12 @@ struct Terminal {
 
 impl Terminal {
     fn of(scene: &Scene, words: &[&str]) -> Self {
-        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        Self::with_errors(scene, words, None)
+    }
+
+    /// One in which errors go to a file.
+    fn with_errors(scene: &Scene, words: &[&str], errors: Option<File>) -> Self {
+        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&keys).unwrap();
         unlockpt(&keys).unwrap();
         let name = ptsname(&keys, Vec::new()).unwrap();
@@ -43,7 +48,7 @@ impl Terminal {
         let mut command = scene.command(words);
         command.env("TERM", "xterm-256color").env_remove("COLUMNS");
         let end = || program.try_clone().unwrap();
-        command.stdin(end()).stdout(end()).stderr(end());
+        command.stdin(end()).stdout(end()).stderr(errors.map_or_else(end, OwnedFd::from));
         let keys = File::from(keys);
         resize(&keys, (60, 120));
         let child = command.spawn().unwrap();
@@ -154,6 +159,27 @@ fn signals_end_it_with_their_code_and_warnings_come_at_the_end() {
         assert!(shown.contains("warning: 'active >= 0' is true: ") && shown.contains("The workload of "), "{shown}");
         assert!(shown.contains("'active >= 0' was true in "), "{shown}");
     }
+}
+
+/// Whoever has hang-ups ignored wants the watch to outlive the terminal: it goes on without the view, and without spinning.
+#[test]
+fn a_terminal_that_is_gone_ends_the_view_and_not_the_watch() {
+    let (scene, server) = (Scene::new(), server());
+    let url = server.socket_url("postgres");
+    let errors = scene.path("errors");
+    let mut terminal = Terminal::with_errors(
+        &scene,
+        &["watch", &url, "--every", "1s", "--for", "6s", "--live"],
+        Some(File::create(&errors).unwrap()),
+    );
+    terminal.until("the view", vt100::Screen::alternate_screen);
+    let Terminal { mut child, keys, program, written, .. } = terminal;
+    drop((keys, program, written));
+    // The result could not be shown to anybody.
+    let code = child.wait().unwrap().code();
+    let said = std::fs::read_to_string(&errors).unwrap();
+    assert_eq!(code, Some(7), "{said}");
+    assert!(said.contains("the live view ended, as the terminal can't be used: it is gone"), "{said}");
 }
 
 #[test]

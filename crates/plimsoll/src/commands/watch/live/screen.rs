@@ -1,6 +1,7 @@
 //! The terminal of a live view: it is taken, drawn on, asked for keys, and given back in every case.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,6 +10,8 @@ use plimsoll_bench::Interrupt;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Position, Rect};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::picture::picture;
@@ -17,7 +20,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 
 /// So long is a key waited for. News and the end are looked for as often.
-const WAIT_FOR_KEY: Duration = Duration::from_millis(100);
+const WAIT_FOR_KEY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Some thread has panicked, and the terminal was given back for what it says.
 static PANICKED: AtomicBool = AtomicBool::new(false);
@@ -84,8 +87,12 @@ impl Drop for Taken<'_> {
 pub fn show(mut terminal: DefaultTerminal, shared: &Shared) {
     let taken = Taken(&shared.printer);
     let ended = run(&mut terminal, shared);
-    // The cursor is shown again.
-    drop(terminal);
+    match &ended {
+        // The cursor is shown again.
+        Ok(()) => drop(terminal),
+        // It would say by itself that it can't show it.
+        Err(_) => std::mem::forget(terminal),
+    }
     drop(taken);
     if let Err(error) = ended {
         shared.printer.warning(&format!(
@@ -116,22 +123,38 @@ fn run(terminal: &mut DefaultTerminal, shared: &Shared) -> io::Result<()> {
                 }
             })?;
         }
-        if !event::poll(WAIT_FOR_KEY)? {
-            continue;
-        }
-        if let Event::Key(key) = event::read()?
-            && key.kind != KeyEventKind::Release
-            && let Some(press) = press(key)
-        {
-            let wish = shared.view().press(press);
-            if let Some(wish) = wish
-                && grant(wish, shared)?
+        wait_for_key()?;
+        // Several may have come at once.
+        while event::poll(Duration::ZERO)? {
+            if let Event::Key(key) = event::read()?
+                && key.kind != KeyEventKind::Release
+                && let Some(press) = press(key)
             {
-                return Ok(());
+                let wish = shared.view().press(press);
+                if let Some(wish) = wish
+                    && grant(wish, shared)?
+                {
+                    return Ok(());
+                }
             }
         }
     }
     Ok(())
+}
+
+/// Waits for a key, but not long. A terminal that is gone is an error: who reads keys there would never come back.
+fn wait_for_key() -> io::Result<()> {
+    let (input, output) = (io::stdin(), io::stdout());
+    let terminal = if input.is_terminal() { input.as_fd() } else { output.as_fd() };
+    let mut looked_at = [PollFd::new(&terminal, PollFlags::IN)];
+    match poll(&mut looked_at, Some(&WAIT_FOR_KEY)) {
+        Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) if looked_at[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => {
+            Err(io::Error::other("it is gone"))
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Does what a key asked for; true if that is the end.
