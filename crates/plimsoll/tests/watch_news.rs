@@ -44,7 +44,7 @@ fn minute(start_us: i64, items: &[Item]) -> Record {
 
 /// Keeps minutes of a time in which only the load ran.
 fn watch_then(scene: &Scene, target: &str, minutes: impl Iterator<Item = i64>) {
-    let store = ProfileStore::of(Arc::new(RunStore::open(&scene.store()).unwrap()));
+    let store = ProfileStore::of(Arc::new(RunStore::open(scene.store()).unwrap()));
     let (number, known) = store.begin(target, "postgresql").unwrap();
     let texts = store.texts(number).unwrap().into_iter();
     let of_load = texts.filter(|text| text.text.as_ref().is_some_and(|text| text.starts_with("INSERT INTO held")));

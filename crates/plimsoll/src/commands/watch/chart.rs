@@ -101,16 +101,22 @@ pub fn over_time(
 
 /// A metric of the range: a bar for each of the rows, and one for the others.
 pub fn bars(rows: &[Row], others: Option<(u64, Sum)>, metric: Metric) -> Option<Picture> {
-    let (unit, scale) = if metric.is_time() { ("s", 1e6) } else { ("", 1.0) };
+    let value = |sum: &Sum| sum.values.get(metric.measure).filter(|value| *value > 0);
+    let is_short = rows.iter().filter_map(|row| value(&row.sum)).all(|us| us < 1_000_000);
+    let (unit, scale) = match (metric.is_time(), is_short) {
+        (true, true) => ("ms", 1e3),
+        (true, false) => ("s", 1e6),
+        (false, _) => ("", 1.0),
+    };
     let bar = |label: String, sum: &Sum| {
-        let value = sum.values.get(metric.measure).filter(|value| *value > 0)? as f64 / scale;
+        let value = value(sum)? as f64 / scale;
         Some(Bar { label, value: Value { value, unit: unit.to_owned(), ..Value::default() }, expected: None })
     };
     let listed = rows.iter().filter(|row| !row.is_nested).take(MOST_BARS);
     let listed = listed.filter_map(|row| bar(row.label(), &row.sum));
     let others = others.filter(|_| rows.len() <= MOST_BARS);
     let others = others.and_then(|(count, sum)| bar(format!("{count} others"), &sum));
-    let axis = if metric.is_time() { format!("{} (s)", metric.label) } else { metric.label.to_owned() };
+    let axis = if metric.is_time() { format!("{} ({unit})", metric.label) } else { metric.label.to_owned() };
     let chart = BarChart::plain(format!("{} of the range", metric.label), axis, listed.chain(others));
     (chart.groups.len() > 1).then_some(Picture::Bars(chart))
 }

@@ -22,6 +22,8 @@ const LETTERS: usize = 34;
 /// The height of a name, and the room between a disc and its name.
 const LINE: f64 = 15.0;
 const APART: f64 = 5.0;
+/// How far a name beside a disc may stand above or below its middle, where that is taken.
+const SHIFTS: [f64; 7] = [0.0, -6.0, 6.0, -12.0, 12.0, -18.0, 18.0];
 
 /// From the left to the right and from the top to the bottom.
 #[derive(Debug, Clone, Copy)]
@@ -118,13 +120,11 @@ fn names(drawn: &[Drawn<'_>], area: &Area) -> Vec<Name> {
         let text = shortened(&one.disc.name);
         let width = text.chars().count() as f64 * LETTER;
         let (off, half) = (one.radius + APART, width / 2.0);
-        let places = [
-            (one.x + off, one.y + 4.0, "start", one.x + off),
-            (one.x - off, one.y + 4.0, "end", one.x - off - width),
-            (one.x, one.y - off, "middle", one.x - half),
-            (one.x, one.y + off + LINE - 4.0, "middle", one.x - half),
-        ];
-        let found = places.into_iter().find_map(|(x, y, anchor, left)| {
+        let right = SHIFTS.map(|shift| (one.x + off, one.y + 4.0 + shift, "start", one.x + off));
+        let left = SHIFTS.map(|shift| (one.x - off, one.y + 4.0 + shift, "end", one.x - off - width));
+        let above = (one.x, one.y - off, "middle", one.x - half);
+        let below = (one.x, one.y + off + LINE - 4.0, "middle", one.x - half);
+        let found = right.into_iter().chain(left).chain([above, below]).find_map(|(x, y, anchor, left)| {
             let room = Rectangle { left, right: left + width, top: y - LINE + 4.0, bottom: y + 4.0 };
             let is_free = room.is_within(&all) && !taken.iter().any(|other| room.covers(other));
             is_free.then_some((room, Name { text: text.clone(), x, y, anchor }))
