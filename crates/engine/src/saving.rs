@@ -224,7 +224,7 @@ impl Saving {
             () if found != wanted => "has other columns than those that are saved",
             () => return Ok(true),
         };
-        Err(Error::new(ErrorKind::Usage, format!("{} {problem}", table.shown()))
+        Err(Error::new(ErrorKind::Safety, format!("{} {problem}", table.shown()))
             .hint("name another table with --table; this one was left as it is"))
     }
 

@@ -79,7 +79,7 @@ fn terminal_lists_and_compares() {
         figures: vec![rate.clone(), worse, unknown.clone()],
         differences: vec![differs("synchronous_commit", Some("on"), "off"), differs("shared_buffers", None, "1GB")],
         notes: [vec!["2 of 3 series never reached a steady state: it flips between two levels".into()], Vec::new()],
-        runs: [1, 1],
+        rounds: [vec![&one], vec![&other]],
     };
     insta::assert_snapshot!("terminal_comparison", terminal::comparison(std::slice::from_ref(&compared), FULL));
     let warned =

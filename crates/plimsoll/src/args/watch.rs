@@ -24,8 +24,8 @@ Examples:
 It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server that it watches, unless --save-to names it. Slots are kept in the result store, with the texts of
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
-Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 7 the server was lost at the
-end or slots are not saved, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
+Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 6 --save-to is refused,
+7 the server was lost at the end or slots are not saved, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Watch {
     /// What to do with what was watched.

@@ -1,6 +1,7 @@
 //! `plimsoll compare`: runs against a first one, metric by metric, as ratios with an interval.
 
 pub mod conditions;
+mod doubts;
 pub mod knees;
 pub mod predictions;
 pub mod rounds;
@@ -15,6 +16,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{Compared, Comparison, Differs};
 
 use self::conditions::{Difference, Weight, differences, known};
+use self::doubts::{needs_alike, neighbours};
 use self::rounds::{Rounds, pooled};
 use crate::args::{Compare, FailOn, MOST_REPETITIONS_OF_A_RUN};
 use crate::failure::Failure;
@@ -132,10 +134,17 @@ fn told(pairs: &[Pair<'_>], family: usize) -> String {
         Some(format!("{} {}", row.metric, plimsoll_measurement::units::format_significant(100.0 * worse) + " %"))
     };
     let power: Vec<String> = pairs.iter().flat_map(|pair| &pair.rows).filter_map(percent).collect();
+    // What repetitions of one run don't show.
+    let is_one_of_each = pairs.iter().any(|pair| pair.rounds.is_none() && pair.is_real());
+    let runs = if is_one_of_each {
+        ". That is of repetitions: two runs of the same may differ by more, and several of each under one label count that"
+    } else {
+        ""
+    };
     let metrics = if family == 1 { "1 comparison".to_owned() } else { format!("{family} comparisons together") };
     format!(
         "--fail-on worse: {metrics} raise a false alarm in at most {:.0} of 100 cases (Holm). In 8 of 10 cases this is found if worse \
-         by: {}",
+         by: {}{runs}",
         100.0 * (1.0 - DEFAULT_CONFIDENCE),
         power.join(", ")
     )
@@ -222,6 +231,11 @@ impl<'a> Pair<'a> {
         Self { base, other, differences: differences(base, other), rows, rounds, unsteady }
     }
 
+    /// Whether both were measured in real time.
+    fn is_real(&self) -> bool {
+        [self.base, self.other].iter().all(|run| run.clock != "virtual" && run.basis == Basis::Measured)
+    }
+
     fn names(&self) -> [&str; 2] {
         [self.base, self.other].map(|run| short(&run.run_id))
     }
@@ -283,7 +297,7 @@ impl<'a> Pair<'a> {
             figures: self.rows.iter().map(comparison).collect(),
             differences: of(Weight::Refuses).chain(of(Weight::Setting)).chain(of(Weight::Warns)).map(differs).collect(),
             notes: self.unsteady.clone(),
-            runs: self.rounds.as_ref().map_or([1, 1], |all| all.each_ref().map(Vec::len)),
+            rounds: self.rounds.clone().unwrap_or_else(|| [vec![self.base], vec![self.other]]),
         }
     }
 
@@ -338,52 +352,6 @@ fn series_pairs(base: &RunRecord, other: &RunRecord) -> Vec<(Series, Series)> {
     series_of(base).into_iter().filter_map(partner).filter(is_shared).collect()
 }
 
-/// Why a verdict may be that of other programs: they used another part of the server's machine in each run, and with as much of it left the
-/// ratio might be on the other side of 1.
-fn neighbours(runs: [&RunRecord; 2], found: &compare::Comparison, higher_is_better: bool) -> Option<String> {
-    let [(a, cores), (b, _)] = runs.map(plimsoll_report::other_cores).map(Option::unwrap_or_default);
-    if cores <= 0.0 || (a - b).abs() < OTHERS_PART * cores {
-        return None;
-    }
-    let left = |others: f64| (cores - others).max(LEAST_LEFT * cores);
-    // Beside others less is left, and what is left comes later: requests wait for a core in turn, and for the same disks.
-    let more = (left(b) / left(a)).powi(2);
-    let (low, high) = if higher_is_better { (found.low?, found.high?) } else { (1.0 / found.high?, 1.0 / found.low?) };
-    let is_theirs = match found.verdict {
-        Verdict::Better => low / more.max(1.0) <= 1.0,
-        Verdict::Worse => high / more.min(1.0) >= 1.0,
-        _ => false,
-    };
-    let number = plimsoll_measurement::units::format_significant;
-    is_theirs.then(|| {
-        format!(
-            "other programs used {} of {} cores in the first run and {} in the other, so that the difference may be theirs: run both again in \
-             turn",
-            number(a),
-            number(cores),
-            number(b)
-        )
-    })
-}
-
-/// Whether our own client needed about as much CPU for a request in both runs, on one machine.
-fn needs_alike(base: &RunRecord, other: &RunRecord) -> bool {
-    let each = |run: &RunRecord| {
-        let all = run.repetitions.iter().flat_map(|repetition| &repetition.phases).map(|phase| phase.operations);
-        Some(run.host.client_cpu_seconds? / all.sum::<u64>() as f64).filter(|each| each.is_finite() && *each > 0.0)
-    };
-    let factor = each(base).zip(each(other)).map(|(a, b)| a.max(b) / a.min(b));
-    base.host.name == other.host.name && factor.is_some_and(|factor| factor < MOST_UNLIKE)
-}
-
-/// On a machine that the server shares a request costs the client somewhat more the longer it takes.
-const MOST_UNLIKE: f64 = 1.5;
-
-/// A part of the machine that other programs use more or less of in one run, from which on it matters.
-const OTHERS_PART: f64 = 0.05;
-/// So much of a machine is left to a program at least.
-const LEAST_LEFT: f64 = 0.05;
-
 impl Row {
     fn of(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> Self {
         let terms = Terms { higher_is_better: is_higher_better(&a.unit), margin, confidence: DEFAULT_CONFIDENCE };
@@ -422,14 +390,15 @@ impl Row {
             [true, false] => verdict == Verdict::Worse,
             [false, true] => verdict == Verdict::Better,
             // A client that needs as much for a request in both is not what makes one slower.
-            [true, true] => verdict != Verdict::Equivalent && needs_alike(base, other),
+            [true, true] => matches!(verdict, Verdict::Better | Verdict::Worse) && needs_alike(base, other),
         };
         let neighbours = outcome.and_then(|found| neighbours([base, other], &found, terms.higher_is_better));
         let doubt = doubt.or(neighbours);
         let judged = outcome.filter(|found| doubt.is_none() && stands(found.verdict));
         let client = limited.contains(&true).then(|| match judged {
             Some(_) if limited == [true, true] => {
-                "the client limited both runs, so the difference is at least that".to_owned()
+                "the client limited both runs and needed as much for a request, so the target differs by at least that"
+                    .to_owned()
             }
             Some(_) => "the client limited the better run, so the difference is at least that".to_owned(),
             None => "the client limited one of the runs, so its figure is a bound".to_owned(),

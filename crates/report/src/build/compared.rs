@@ -18,8 +18,15 @@ pub struct Compared<'a> {
     pub differences: Vec<Differs>,
     /// What has to be known of either before a ratio is trusted.
     pub notes: [Vec<String>; 2],
-    /// How many runs of each side count, once each; one where its repetitions do.
-    pub runs: [usize; 2],
+    /// The runs of each side that count once each; one where its repetitions do.
+    pub rounds: [Vec<&'a RunRecord>; 2],
+}
+
+impl Compared<'_> {
+    /// Whether runs count once each, and not repetitions.
+    pub(super) fn has_rounds(&self) -> bool {
+        self.rounds.iter().all(|runs| runs.len() > 1)
+    }
 }
 
 /// A setting or a condition that differs between two runs.

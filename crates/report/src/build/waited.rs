@@ -30,7 +30,7 @@ const ELSEWHERE: [&str; 4] = ["on_cpu", "waiting_for_turn", "waiting_for_client"
 const FULL_PERCENT: f64 = 95.0;
 
 /// From this part of their time on it is worth a word.
-const WORTH_A_WORD: f64 = 0.4;
+const WORTH_A_WORD: f64 = 0.3;
 
 /// For what sessions waited in a large part of their time that is none of the limits that are named, and in how many percent of it.
 pub fn beside(run: &RunRecord) -> Option<(&'static str, f64)> {
@@ -41,7 +41,10 @@ pub fn beside(run: &RunRecord) -> Option<(&'static str, f64)> {
         return None;
     }
     let sum = |columns: &[&str]| columns.iter().filter_map(|column| mean(run, column)).sum::<f64>();
-    let all = sum(&ELSEWHERE) + WAITS.iter().map(|(_, columns, _)| sum(columns)).sum::<f64>();
+    // Between two requests a session is nowhere in the server.
+    let sessions = run.repetitions.iter().flat_map(|one| &one.phases).map(|phase| f64::from(phase.sessions));
+    let seen = sum(&ELSEWHERE) + WAITS.iter().map(|(_, columns, _)| sum(columns)).sum::<f64>();
+    let all = sessions.fold(seen, f64::max);
     let of = |(words, columns, limits): &Wait| (*words, sum(columns), limits.iter().any(|limit| named.contains(limit)));
     let (words, sessions, is_named) = WAITS.iter().map(of).max_by(|one, other| one.1.total_cmp(&other.1))?;
     let words = if words == READS && are_cached(run) { CACHED_READS } else { words };
@@ -72,7 +75,7 @@ mod tests {
         };
         let columns = sessions.iter().map(column).collect();
         let samples = Samples { seconds: vec![1.0, 2.0], columns, ..Samples::default() };
-        let phase = Phase { started_seconds: 0.0, seconds: 2.0, operations: 9, ..Phase::default() };
+        let phase = Phase { started_seconds: 0.0, seconds: 2.0, operations: 9, sessions: 8, ..Phase::default() };
         let repetition = Repetition { phases: vec![phase], samples: vec![samples], ..Repetition::default() };
         let verdict =
             Verdict { limit: Some(limit.to_owned()), utilisation_percent: Some(percent), ..Verdict::default() };
@@ -92,7 +95,7 @@ mod tests {
         assert_eq!(beside(&run("log_write", 81.0, &sessions)), None);
         assert_eq!(beside(&run("cpu", 99.0, &sessions)), None);
         assert_eq!(beside(&run("none", 81.0, &sessions)), None);
-        assert_eq!(beside(&run("cpu", 81.0, &[("on_cpu", 6.0), ("waiting_for_lock", 2.0)])), None);
+        assert_eq!(beside(&run("cpu", 81.0, &[("on_cpu", 3.0), ("waiting_for_lock", 2.0)])), None);
         assert_eq!(beside(&run("cpu", 81.0, &[])), None);
     }
 

@@ -7,12 +7,13 @@ use crate::model::format;
 
 /// A column of samples, how much of it makes one of what is told, in words, and less than this is nothing. From so many times as much on it
 /// is worth a word.
-const WORK: [(&str, f64, &str, f64, f64); 7] = [
+const WORK: [(&str, f64, &str, f64, f64); 8] = [
     ("cache_lookups", 1.0, "pages looked up", 0.5, WORTH_A_WORD),
     ("cache_misses", 1.0, "pages missed", 0.05, WORTH_A_WORD),
     ("data_reads", 1.0, "reads of data", 0.05, WORTH_A_WORD),
     ("temp_write_rate", 1024.0, "KiB of temporary files", 1.0, WORTH_A_WORD),
     ("log_syncs", 1.0, "syncs of the log", 0.05, WORTH_A_WORD),
+    ("log_writes", 1.0, "writes of the log", 0.05, WORTH_A_WORD),
     ("log_write_rate", 1024.0, "KiB of log", 0.1, WORTH_A_WORD),
     // It is known to a percent or two, and the cause of small differences.
     ("server_cpu", 1e3, "ms of the server's CPU", 0.001, 1.02),
@@ -70,8 +71,10 @@ pub fn other_cores(record: &RunRecord) -> Option<(f64, f64)> {
     Some((mean(record, "other_cpu")?, cores)).filter(|_| cores > 0.0)
 }
 
-/// What a request took in both, where that differs much: a sentence.
-pub fn changed([baseline, candidate]: [&RunRecord; 2], b: &str) -> Option<String> {
+/// What a request took on both sides, over all runs of each, where that differs much: a sentence.
+pub fn changed([baseline, candidate]: [&Vec<&RunRecord>; 2], b: &str) -> Option<String> {
+    let requests = |runs: &[&RunRecord]| runs.iter().map(|run| requests(run)).sum::<Option<f64>>();
+    let total = |runs: &[&RunRecord], metric: &str| runs.iter().map(|run| total(run, metric)).sum::<Option<f64>>();
     let (made_a, made_b) = (requests(baseline)?, requests(candidate)?);
     let each = |(metric, times, words, least, worth): &(&str, f64, &'static str, f64, f64)| {
         let a = total(baseline, metric)? * times / made_a;
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_work_of_a_request_says_what_no_setting_does() {
-        let compared = |a, b| changed([&run(2000.0, 4), &run(a, b)], "B");
+        let compared = |a, b| changed([&vec![&run(2000.0, 4)], &vec![&run(a, b)]], "B");
         assert_eq!(
             compared(6800.0, 2000).as_deref(),
             Some("What a request took, A → B: 1,000 → 6.80 pages looked up.")

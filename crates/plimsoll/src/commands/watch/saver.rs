@@ -11,6 +11,7 @@ use plimsoll_bench::Interrupt;
 use plimsoll_bench::interrupt::CancelGuard;
 use plimsoll_clock::{Clock, enter};
 use plimsoll_engine::{Database, Error, ErrorKind, Intents, Row, Saving, Value};
+use plimsoll_measurement::exit;
 
 use super::collector::Told;
 use super::saved::{SavedSlot, Tables};
@@ -37,6 +38,7 @@ pub fn place(options: &WatchSave) -> Result<Option<(Tables, &str)>, Failure> {
         return Err(Failure::usage(format!(
             "--save-to adds rows to the table {table}, and this watch does not allow it"
         ))
+        .code(exit::SAFETY)
         .hint("add --allow-writes; nothing was changed there"));
     }
     Ok(Some((Tables::named(table)?, url)))

@@ -79,7 +79,7 @@ fn so_small_a_difference_as_runs_of_the_same_have_only_seems_one() {
             figures: vec![figure],
             differences: Vec::new(),
             notes: [Vec::new(), Vec::new()],
-            runs,
+            rounds: runs.map(|count| vec![&a; count]),
         };
         format!("{:?}", answer(&compared, "B"))
     };
@@ -110,7 +110,7 @@ fn as_many_figures_as_may_differ_by_chance_are_said_to() {
             figures,
             differences: Vec::new(),
             notes: Default::default(),
-            runs: [1, 1],
+            rounds: [vec![&run], vec![&run]],
         };
         let part = answer(&compared, "B");
         format!("{part:?}")

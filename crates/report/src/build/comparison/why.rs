@@ -88,12 +88,32 @@ pub(super) fn limit(run: &RunRecord) -> String {
                 Some(first) => first.to_lowercase().chain(rest).collect(),
                 None => said,
             };
-            let beside = waited::beside(run)
-                .map(|(what, percent)| format!("; in {percent:.0} % of their time sessions waited for {what}"));
-            said + &beside.unwrap_or_default()
+            let others = beside_others(run, limit);
+            match waited::beside(run) {
+                Some((what, percent)) if percent >= MOSTLY_PERCENT => format!(
+                    "waits for {what}, {percent:.0} % of the sessions' time; of the limits that were watched more would bring most of: {said}{others}"
+                ),
+                Some((what, percent)) => {
+                    format!("{said}{others}; in {percent:.0} % of their time sessions waited for {what}")
+                }
+                None => said + &others,
+            }
         }
     }
 }
+
+/// From so large a part of the sessions' time on a wait is told before the limit.
+const MOSTLY_PERCENT: f64 = 50.0;
+
+/// What other programs took of CPUs that held a run back.
+fn beside_others(run: &RunRecord, limit: Option<&str>) -> String {
+    let others = other_cores(run).filter(|(others, cores)| limit == Some("cpu") && *others >= MUCH_OF_OTHERS * cores);
+    let said = others.and_then(|(others, cores)| Some((format::number(others)?, format::number(cores)?)));
+    said.map(|(others, cores)| format!(" (other programs used {others} of {cores} cores)")).unwrap_or_default()
+}
+
+/// A part of a machine that others use which is worth a word.
+const MUCH_OF_OTHERS: f64 = 0.1;
 
 pub(super) fn changed(one: &Compared<'_>, b: &str) -> String {
     // How busy our client was follows from the rate.
@@ -139,13 +159,12 @@ pub(super) fn spread(one: &Compared<'_>, b: &str) -> Option<String> {
     };
     let varies = of(0).zip(of(1)).map(|(of_a, of_b)| format!("{of_a} % in A and {of_b} % in {b}"));
     let name = format::name(&first.metric);
-    if let [in_a, in_b] = one.runs
-        && one.runs != [1, 1]
-    {
+    if one.has_rounds() {
+        let [in_a, in_b] = one.rounds.each_ref().map(Vec::len);
         let varies =
             varies.map(|varies| format!(" From run to run the {name} varies by {varies}.")).unwrap_or_default();
         return Some(format!(
-            "Each of {in_a} runs of A and {in_b} of {b} counts once, so that the interval has what differs from run to run.{varies} What is said beside the figures is that of the newest."
+            "Each of {in_a} runs of A and {in_b} of {b} counts once, so that the interval has what differs from run to run.{varies} What held them back is of the newest."
         ));
     }
     Some(format!(
@@ -319,7 +338,7 @@ mod tests {
             figures: Vec::new(),
             differences: Vec::new(),
             notes: [Vec::new(), Vec::new()],
-            runs: [1, 1],
+            rounds: [vec![&run], vec![&run]],
         };
         let told = gains(&compared, "B").unwrap();
         assert!(
