@@ -72,7 +72,14 @@ fn so_small_a_difference_as_runs_of_the_same_have_only_seems_one() {
     let run = |clock: &str| RunRecord { clock: clock.to_owned(), ..RunRecord::default() };
     let said = |clock: &str, (low, high): (f64, f64), runs: [usize; 2]| {
         let (a, b) = (run(clock), run(clock));
-        let figure = figure("request_rate", "better", low, high);
+        let of = |values: &[f64]| {
+            let figure = serde_json::json!({
+                "metric": "request_rate", "value": 100.0, "unit": "1/s", "confidence": 0.95, "repetitions": 2, "values": values,
+            });
+            Some(serde_json::from_value(figure).unwrap())
+        };
+        let figures = [of(&[99.0, 101.0]), of(&[110.0, 112.0])];
+        let figure = Comparison { figures, ..figure("request_rate", "better", low, high) };
         let compared = Compared {
             baseline: &a,
             candidate: &b,
@@ -86,7 +93,7 @@ fn so_small_a_difference_as_runs_of_the_same_have_only_seems_one() {
     let one = [1, 1];
     let small = said("real", (1.04, 1.18), one);
     assert!(small.contains("B seems better: ") && small.contains("run both again in turn"), "{small}");
-    assert!(small.contains("from run to run is not known"), "{small}");
+    assert!(small.contains("varies by 1.41 % in A") && small.contains("from run to run is not known"), "{small}");
     for (clock, ends, runs) in
         [("real", (1.3, 1.5), one), ("virtual", (1.04, 1.18), one), ("real", (1.04, 1.18), [3, 4])]
     {

@@ -167,10 +167,8 @@ pub(super) fn spread(one: &Compared<'_>, b: &str) -> Option<String> {
             "Each of {in_a} runs of A and {in_b} of {b} counts once, so that the interval has what differs from run to run.{varies} What held them back is of the newest."
         ));
     }
-    Some(format!(
-        "From repetition to repetition the {name} varies by {}; by how much from run to run is not known from one run of each.",
-        varies?
-    ))
+    let unknown = "by how much from run to run is not known from one run of each";
+    Some(format!("From repetition to repetition the {name} varies by {}; {unknown}.", varies?))
 }
 
 /// Under which conditions both were measured, as far as they are the same.
