@@ -77,6 +77,8 @@ vocabulary! {
         LogWrites = "log_writes",
         /// Syncs of the log.
         LogSyncs = "log_syncs",
+        /// Syncs of all files, where a server does not tell those of the log from others.
+        FileSyncs = "file_syncs",
         /// Sum of the times that reads of data files took.
         DataReadStallSeconds = "data_read_stall_seconds",
         /// Sum of the times that writes of data files took.

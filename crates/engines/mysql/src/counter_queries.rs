@@ -27,6 +27,7 @@ pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Ve
         Product::MySql => "Innodb_pages_written",
     };
     let direct = |value: Option<f64>| value.filter(|_| is_direct);
+    let syncs = of(status, "Innodb_os_log_fsyncs");
     [
         (Counter::CacheMissPages, of(status, "Innodb_pages_read")),
         (Counter::CacheLookupPages, of(status, "Innodb_buffer_pool_read_requests")),
@@ -35,7 +36,9 @@ pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Ve
         (Counter::DataReads, of(status, "Innodb_data_reads")),
         (Counter::DataWrites, of(status, writes)),
         (Counter::LogWrites, of(status, "Innodb_log_writes")),
-        (Counter::LogSyncs, of(status, "Innodb_os_log_fsyncs")),
+        (Counter::LogSyncs, syncs),
+        // MariaDB counts those of all its files together.
+        (Counter::FileSyncs, of(status, "Innodb_data_fsyncs").filter(|_| syncs.is_none())),
     ]
     .into_iter()
     .filter_map(|(metric, value)| Some((metric, value?)))
@@ -314,6 +317,16 @@ mod tests {
         assert_eq!((find(&maria, Counter::LogWrites), find(&maria, Counter::LogSyncs)), (Some(3.0), Some(2.0)));
         assert_eq!((find(&maria, Counter::DeviceReadBytes), find(&mysql, Counter::DeviceReadBytes)), (Some(7.0), None));
         assert_eq!(find(&maria, Counter::CacheMissPages), None);
+    }
+
+    #[test]
+    fn syncs_of_all_files_are_told_where_those_of_the_log_are_not() {
+        let told = |values: &[(&str, u64)]| {
+            let all = counters(&status(values), Product::MariaDb, true);
+            [Counter::LogSyncs, Counter::FileSyncs].map(|metric| find(&all, metric))
+        };
+        assert_eq!(told(&[("Innodb_data_fsyncs", 8)]), [None, Some(8.0)]);
+        assert_eq!(told(&[("Innodb_data_fsyncs", 8), ("Innodb_os_log_fsyncs", 5)]), [Some(5.0), None]);
     }
 
     #[test]

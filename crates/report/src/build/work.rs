@@ -7,12 +7,13 @@ use crate::model::format;
 
 /// A column of samples, how much of it makes one of what is told, in words, and less than this is nothing. From so many times as much on it
 /// is worth a word.
-const WORK: [(&str, f64, &str, f64, f64); 8] = [
+const WORK: [(&str, f64, &str, f64, f64); 9] = [
     ("cache_lookups", 1.0, "pages looked up", 0.5, WORTH_A_WORD),
     ("cache_misses", 1.0, "pages missed", 0.05, WORTH_A_WORD),
     ("data_reads", 1.0, "reads of data", 0.05, WORTH_A_WORD),
     ("temp_write_rate", 1024.0, "KiB of temporary files", 1.0, WORTH_A_WORD),
     ("log_syncs", 1.0, "syncs of the log", 0.05, WORTH_A_WORD),
+    ("file_syncs", 1.0, "syncs of files", 0.05, WORTH_A_WORD),
     ("log_writes", 1.0, "writes of the log", 0.05, WORTH_A_WORD),
     ("log_write_rate", 1024.0, "KiB of log", 0.1, WORTH_A_WORD),
     // It is known to a percent or two, and the cause of small differences.

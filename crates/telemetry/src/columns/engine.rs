@@ -34,7 +34,7 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 38] = [
+const COLUMNS: [(&str, &str, &[Make]); 39] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -46,6 +46,7 @@ const COLUMNS: [(&str, &str, &[Make]); 38] = [
     ("data_writes", "1/s", &[Rate(Counter::DataWrites, 1.0)]),
     ("log_writes", "1/s", &[Rate(Counter::LogWrites, 1.0)]),
     ("log_syncs", "1/s", &[Rate(Counter::LogSyncs, 1.0)]),
+    ("file_syncs", "1/s", &[Rate(Counter::FileSyncs, 1.0)]),
     ("device_read_rate", "MB/s", &[Rate(Counter::DeviceReadBytes, PER_MB)]),
     ("device_write_rate", "MB/s", &[Rate(Counter::DeviceWriteBytes, PER_MB)]),
     ("log_write_rate", "MB/s", &[Rate(Counter::LogWriteBytes, PER_MB)]),
