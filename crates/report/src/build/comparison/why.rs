@@ -91,7 +91,7 @@ pub(super) fn limit(run: &RunRecord) -> String {
             let others = beside_others(run, limit);
             match waited::beside(run) {
                 Some((what, percent)) if percent >= MOSTLY_PERCENT => format!(
-                    "waits for {what}, {percent:.0} % of the sessions' time; of the limits that were watched more would bring most of: {said}{others}"
+                    "waits for {what}, {percent:.0} % of the sessions' time; the nearest limit is {said}{others}"
                 ),
                 Some((what, percent)) => {
                     format!("{said}{others}; in {percent:.0} % of their time sessions waited for {what}")
