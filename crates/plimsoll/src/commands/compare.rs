@@ -254,7 +254,12 @@ impl<'a> Pair<'a> {
                 let called = run.label.as_deref().map(|label| format!(" ({label})")).unwrap_or_default();
                 let message =
                     format!("run {name}{called} failed, so that there is nothing to compare: {}", error.message);
-                return Err(Failure::usage(message).code(exit::INCOMPLETE).hint("mend that and run it again"));
+                let hint = if error.message.contains("of the requests failed") {
+                    "mend that, or allow so many failures: plimsoll run ... --set allowed_failures=10"
+                } else {
+                    "mend that and run it again"
+                };
+                return Err(Failure::usage(message).code(exit::INCOMPLETE).hint(hint));
             }
         }
         if self.rows.is_empty() {
@@ -401,6 +406,7 @@ impl Row {
                     .to_owned()
             }
             Some(_) => "the client limited the better run, so the difference is at least that".to_owned(),
+            None if limited == [true, true] => "the client limited both runs, so both figures are bounds".to_owned(),
             None => "the client limited one of the runs, so its figure is a bound".to_owned(),
         });
         let doubt = doubt.or(client);

@@ -144,6 +144,7 @@ fn answer(one: &Compared<'_>, b: &str) -> Part {
             Tone::Evidence,
             format!("{count} figures have no verdict: '{WHAT_WOULD_DECIDE}' says why, and what would give one"),
         );
+        part.say(Tone::Evidence, whys.into_iter().next());
     }
     for (letter, notes) in ["A", b].into_iter().zip(&one.notes) {
         for note in notes {

@@ -27,6 +27,9 @@ const WAITS: [Wait; 6] = [
 /// Where else sessions are: at work, with their client, or asleep.
 const ELSEWHERE: [&str; 4] = ["on_cpu", "waiting_for_turn", "waiting_for_client", "sleeping"];
 
+/// Threads of the server and of our client that run or are ready to.
+const RUNNABLE: [&str; 4] = ["server_cpu", "server_cpu_queue", "client_cpu", "client_cpu_queue"];
+
 const FULL_PERCENT: f64 = 95.0;
 
 /// From this part of their time on it is worth a word.
@@ -45,7 +48,14 @@ pub fn beside(run: &RunRecord) -> Option<(&'static str, f64)> {
     let sessions = run.repetitions.iter().flat_map(|one| &one.phases).map(|phase| f64::from(phase.sessions));
     let seen = sum(&ELSEWHERE) + WAITS.iter().map(|(_, columns, _)| sum(columns)).sum::<f64>();
     let all = sessions.fold(seen, f64::max);
-    let of = |(words, columns, limits): &Wait| (*words, sum(columns), limits.iter().any(|limit| named.contains(limit)));
+    // A thread whose wait is over looks as if it waited until it gets a CPU: so waits are no more than work and threads without a CPU leave of the
+    // sessions. The verdict cuts them alike.
+    let waiting = WAITS.iter().map(|(_, columns, _)| sum(columns)).sum::<f64>();
+    let left = mean(run, "server_cpu_queue").map(|_| (all - sum(&RUNNABLE)).max(0.0));
+    let part = left.filter(|left| *left < waiting).map_or(1.0, |left| left / waiting);
+    let of = |(words, columns, limits): &Wait| {
+        (*words, part * sum(columns), limits.iter().any(|limit| named.contains(limit)))
+    };
     let (words, sessions, is_named) = WAITS.iter().map(of).max_by(|one, other| one.1.total_cmp(&other.1))?;
     let words = if words == READS && are_cached(run) { CACHED_READS } else { words };
     (!is_named && sessions >= WORTH_A_WORD * all && sessions > 0.0).then(|| (words, 100.0 * sessions / all))
@@ -97,6 +107,17 @@ mod tests {
         assert_eq!(beside(&run("none", 81.0, &sessions)), None);
         assert_eq!(beside(&run("cpu", 81.0, &[("on_cpu", 3.0), ("waiting_for_lock", 2.0)])), None);
         assert_eq!(beside(&run("cpu", 81.0, &[])), None);
+    }
+
+    #[test]
+    fn who_has_no_cpu_does_not_wait_for_anything_else() {
+        let told = |queue: f64| {
+            let sessions = [("waiting_for_log_write", 6.0), ("server_cpu", 1.4), ("server_cpu_queue", queue)];
+            beside(&run("cpu", 84.0, &sessions))
+        };
+        assert_eq!((told(0.2), told(5.0)), (Some(("the log", 75.0)), None));
+        // Of eight sessions 5.6 run or are ready to, or wait: 3.6 are left for the log.
+        assert_eq!(told(3.0).map(|(words, percent)| (words, percent.round())), Some(("the log", 45.0)));
     }
 
     #[test]

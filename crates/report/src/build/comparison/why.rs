@@ -281,6 +281,9 @@ fn failed(kind: &RequestKind) -> u64 {
     kind.errors.values().sum()
 }
 
+/// A part of the requests' time that is worth a word.
+const LEAST_WAITED_PERCENT: f64 = 5.0;
+
 /// The highest p99 of a kind in each run, and what it is without our own waits before requests were tried again, where these make a difference.
 fn without_waits(one: &Compared<'_>, b: &str) -> Option<String> {
     let kinds = shared_kinds(one);
@@ -291,11 +294,23 @@ fn without_waits(one: &Compared<'_>, b: &str) -> Option<String> {
         let with = highest(at, |kind| Some(&kind.times))?;
         let without = highest(at, |kind| Some(kind.times_without_waits.as_ref().unwrap_or(&kind.times)))?;
         let number = |ms: f64| format::number(ms).unwrap_or_default();
-        (with >= WORTH_A_SENTENCE * without)
-            .then(|| format!("p99 {} ms in {letter}, and {} without them", number(with), number(without)))
+        let run = [one.baseline, one.candidate][at];
+        let kinds = || run.repetitions.iter().flat_map(|repetition| &repetition.requests);
+        let all: f64 = kinds().map(|kind| kind.times.sum_us).sum();
+        let waited = |kind: &RequestKind| Some(kind.times.sum_us - kind.times_without_waits.as_ref()?.sum_us);
+        let percent = 100.0 * kinds().filter_map(waited).sum::<f64>() / all.max(f64::MIN_POSITIVE);
+        (with >= WORTH_A_SENTENCE * without || percent >= LEAST_WAITED_PERCENT).then(|| {
+            format!(
+                "{} % of the requests' time in {letter}, whose p99 of {} ms is {} without them",
+                number(percent),
+                number(with),
+                number(without)
+            )
+        })
     };
     let all: Vec<String> = [(0, "A"), (1, b)].into_iter().filter_map(said).collect();
-    (!all.is_empty()).then(|| format!("; our own waits before that are part of the latency: {}", all.join("; ")))
+    (!all.is_empty())
+        .then(|| format!("; our own waits before that are part of the latency and of the rate: {}", all.join("; ")))
 }
 
 #[cfg(test)]
