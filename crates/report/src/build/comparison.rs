@@ -275,7 +275,10 @@ const MOST_WARNINGS: usize = 2;
 fn bars(one: &Compared<'_>, first: &Comparison, b: &str) -> Picture {
     let runs = [("A", one.baseline), (b, one.candidate)].into_iter().zip(&first.figures);
     let bars = runs.filter_map(|((letter, run), figure)| {
-        Some(Bar { label: letter.to_owned(), value: words::value(run, figure.as_ref()?), expected: None })
+        // The user's own name says more than a letter.
+        let label =
+            run.label.as_deref().map_or_else(|| letter.to_owned(), |label| format!("{letter}, {}", plain(label)));
+        Some(Bar { label, value: words::value(run, figure.as_ref()?), expected: None })
     });
     let unit = first.figures.iter().flatten().next().map(|figure| plain(&figure.unit)).unwrap_or_default();
     let axis = format!("{}, {unit}", title(&first.metric));
