@@ -168,9 +168,7 @@ pub(super) fn spread(one: &Compared<'_>, b: &str) -> Option<String> {
         ));
     }
     let unknown = "by how much from run to run is not known from one run of each";
-    let is_steady = one.notes.iter().all(Vec::is_empty);
-    let steady = if is_steady { " Neither run changed its level on the way." } else { "" };
-    Some(format!("From repetition to repetition the {name} varies by {}; {unknown}.{steady}", varies?))
+    Some(format!("From repetition to repetition the {name} varies by {}; {unknown}.", varies?))
 }
 
 /// Under which conditions both were measured, as far as they are the same.
