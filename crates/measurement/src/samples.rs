@@ -182,7 +182,7 @@ impl Ceiling {
     }
 
     /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
-    pub const RESOURCES: [(&str, &str); 24] = [
+    pub const RESOURCES: [(&str, &str); 25] = [
         ("cpu", "cores"),
         // What the server shares with all on its machine.
         ("machine_cpu", "cores"),
@@ -205,6 +205,8 @@ impl Ceiling {
         ("log_disk_read_bandwidth", "MB/s"),
         ("log_disk_write_bandwidth", "MB/s"),
         ("memory", "MB"),
+        // What a control group lets the server's processes use, pages of files that the system keeps for them among it.
+        ("server_memory", "MB"),
         // How large the data is: what memory is held against, and no ceiling itself.
         ("data", "MB"),
         ("workers", "workers"),

@@ -15,9 +15,13 @@ pub fn of_group(snapshot: &Snapshot, of: &str) -> Vec<Ceiling> {
     let all: Vec<&Limit> = group.into_iter().flat_map(|group| &group.limits).collect();
     let devices = placed::devices(&snapshot.placed, &all);
     let limits = all.into_iter().filter_map(|limit| ceiling(limit, devices));
+    let memory = group.and_then(|group| group.memory.as_ref()).and_then(|memory| {
+        let source = format!("memory limit of control group {}", memory.path);
+        Ceiling::new("server_memory", memory.limit_bytes? as f64 / MB, source)
+    });
     let cpus = host.cpus.and_then(|cpus| Ceiling::new("cpu", f64::from(cpus), MACHINE));
     let mut ceilings: Vec<Ceiling> = Vec::new();
-    for ceiling in cpus.into_iter().chain(limits) {
+    for ceiling in cpus.into_iter().chain(limits).chain(memory) {
         match ceilings.iter_mut().find(|known| known.resource == ceiling.resource) {
             Some(known) if known.value <= ceiling.value => {}
             Some(known) => *known = ceiling,

@@ -34,7 +34,7 @@ mod tree;
 use plimsoll_engine::Capability;
 use plimsoll_measurement::Window;
 
-pub use cgroup::{Cgroup, CpuGroup, IoGroup, IoKind, IoLimit};
+pub use cgroup::{Cgroup, CpuGroup, IoGroup, IoKind, IoLimit, MemoryGroup};
 pub use cpu::CpuTimes;
 pub use device::{Placed, Role};
 pub use disk::{DeviceNumber, DiskCounters};

@@ -1,6 +1,7 @@
 //! Sentences that a person can check.
 
 use super::judged::{Beyond, Found, Judged, Load, Used, is_shown};
+use super::means::ceiling;
 use super::model::Model;
 use super::rules::{
     BETWEEN, CPU, Change, DATA_WAITS, FASTER_CORES, LOCK_LIMIT, LOG_WAITS, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule,
@@ -103,6 +104,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         ));
     }
     sentences.extend(beside(model).filter(|_| !is_shared));
+    sentences.extend(squeezed(model));
     sentences.extend(by_name(model));
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
         sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
@@ -160,7 +162,7 @@ pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
     let used = used.iter().take(MOST_NAMES).filter_map(told);
     let gathers = found.iter().find_map(|one| gathered(model, one));
     let all = waits.into_iter().chain(retried(model.load)).chain(by_name(model)).chain(gathers);
-    all.chain(used).chain(beside(model)).collect()
+    all.chain(used).chain(beside(model)).chain(squeezed(model)).collect()
 }
 
 fn part_of(one: &Found) -> f64 {
@@ -247,6 +249,24 @@ fn beside(model: &Model<'_>) -> Option<String> {
         own(model)
     ))
 }
+
+/// A limit of memory that leaves the system no room to keep the pages of the data, so that reads of them come to the device.
+fn squeezed(model: &Model<'_>) -> Option<String> {
+    let limit = ceiling(model.ceilings, "server_memory")?;
+    let (used, reading) = (model.means.column("server_memory")?, model.means.column(DATA_WAITS[0])?);
+    (used >= FULL_MEMORY * limit.value && reading >= LEAST_WAITING).then(|| {
+        format!(
+            "the {} lets the server use {} MB, and with the pages of files that the system keeps for it it used {} MB: with more, fewer reads \
+             would come to the device",
+            limit.source,
+            number(limit.value),
+            number(used)
+        )
+    })
+}
+
+/// Memory of a group is full from this part on: the kernel takes pages back before it ends.
+const FULL_MEMORY: f64 = 0.95;
 
 /// What a limit would bring; a range where looks at moments leave it so wide that its middle alone would mislead.
 fn gain(model: &Model<'_>, one: &Found) -> String {

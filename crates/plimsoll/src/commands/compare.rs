@@ -255,7 +255,7 @@ impl<'a> Pair<'a> {
                 let message =
                     format!("run {name}{called} failed, so that there is nothing to compare: {}", error.message);
                 let hint = if error.message.contains("of the requests failed") {
-                    "mend that, or allow so many failures: plimsoll run ... --set allowed_failures=10"
+                    "mend that, or allow so many failures, as its hint says: plimsoll run ... --set allowed_failures=N"
                 } else {
                     "mend that and run it again"
                 };

@@ -107,6 +107,11 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
         let held_back = |host: &HostDelta| find(host)?.throttled_percent.into_iter().flatten().reduce(f64::max);
         columns.push(column(throttled, "host", "%", values(&held_back)));
     }
+    let memory = |host: &HostDelta| {
+        let server = host.groups.iter().find(|found| found.name == SERVER)?;
+        Some(server.memory.as_ref()?.used_bytes? as f64 * PER_MB)
+    };
+    columns.push(column("server_memory", "host", "MB", values(&memory)));
     columns.push(column("other_cpu", "host", "cores", values(&others)));
     columns.push(column("kernel_cpu", "host", "cores", values(&kernel)));
     for (prefix, name) in disks(&snapshots) {

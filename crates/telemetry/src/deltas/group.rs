@@ -2,7 +2,7 @@
 
 use super::interval::{both, grown, grown_seconds};
 use super::limit::{Limit, Limited, Scope};
-use crate::host::{Cgroup, GroupSnapshot, IoGroup, IoLimit};
+use crate::host::{Cgroup, GroupSnapshot, IoGroup, IoLimit, MemoryGroup};
 
 /// A group of processes. Between other processes of the same name, as after a restart of the server, there is a gap in everything.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +21,8 @@ pub struct GroupDelta {
     /// For each CPU quota the periods in which it was used up, in percent of those in which somebody was ready to run; `None`
     /// also if there were none.
     pub throttled_percent: Vec<Option<f64>>,
+    /// The lowest limit of its memory, with what was used of it at the end.
+    pub memory: Option<MemoryGroup>,
 }
 
 pub(super) fn groups(before: &[GroupSnapshot], after: &[GroupSnapshot]) -> Vec<GroupDelta> {
@@ -56,6 +58,7 @@ fn group(before: &GroupSnapshot, after: &GroupSnapshot) -> GroupDelta {
         limits: affinity.into_iter().chain(limits(&after.cgroup)).collect(),
         done: done(&before.cgroup, &after.cgroup),
         throttled_percent: throttled_percent(&before.cgroup, &after.cgroup),
+        memory: memory(&after.cgroup),
     }
 }
 
@@ -90,6 +93,11 @@ fn limits(cgroup: &Cgroup) -> impl Iterator<Item = Limit> {
         })
     });
     cpu.chain(io)
+}
+
+fn memory(cgroup: &Cgroup) -> Option<MemoryGroup> {
+    let groups = cgroup.memory.iter().flat_map(|sampled| &sampled.value);
+    groups.filter(|group| group.limit_bytes.is_some()).min_by_key(|group| group.limit_bytes).cloned()
 }
 
 fn throttled_percent(before: &Cgroup, after: &Cgroup) -> Vec<Option<f64>> {

@@ -80,7 +80,11 @@ fn group(second: u64, pid: u32, used: f64) -> GroupSnapshot {
         roots: vec![ProcessId { pid, start_ticks: 7 }],
         processes: at(second, ProcessUse { processes: 3, cpu_seconds: 2.0 * used, waited_seconds: None }),
         allowed_cpus: at(second, 2),
-        cgroup: Cgroup { cpu: at(second, vec![quota("/db", 0.5), quota("/", 2.0)]), io: at(second, vec![io]) },
+        cgroup: Cgroup {
+            cpu: at(second, vec![quota("/db", 0.5), quota("/", 2.0)]),
+            io: at(second, vec![io]),
+            memory: missing(),
+        },
     }
 }
 

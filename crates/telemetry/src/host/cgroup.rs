@@ -14,8 +14,9 @@ use super::machine::{Machine, Missing};
 use super::mounts;
 use super::text::{Buffer, KeptFile, failure};
 
-use limits::{CPU_ONE, CPU_TWO, IO_ONE, IO_TWO, Texts, cpu_one, cpu_two, io_one, io_two};
-pub use limits::{CpuGroup, IoGroup, IoKind, IoLimit};
+use limits::{CPU_ONE, CPU_TWO, IO_ONE, IO_TWO, MEMORY_ONE, MEMORY_TWO, Texts};
+pub use limits::{CpuGroup, IoGroup, IoKind, IoLimit, MemoryGroup};
+use limits::{cpu_one, cpu_two, io_one, io_two, memory_one, memory_two};
 use place::{Place, Version};
 
 const CPU: Missing =
@@ -24,6 +25,11 @@ const IO: Missing = Missing {
     name: "I/O limit of the control group",
     cost: "whether a limit of I/O held the processes back is unknown",
 };
+const MEMORY: Missing = Missing {
+    name: "memory limit of the control group",
+    cost: "whether a limit of memory kept data from being cached is unknown",
+};
+
 /// What was read of the control groups of a process. A list without any limit in it means that there is none.
 #[derive(Debug, Clone)]
 pub struct Cgroup {
@@ -31,13 +37,15 @@ pub struct Cgroup {
     pub cpu: Source<Vec<CpuGroup>>,
     /// I/O.
     pub io: Source<Vec<IoGroup>>,
+    /// Memory.
+    pub memory: Source<Vec<MemoryGroup>>,
 }
 
 impl Cgroup {
     /// Nothing can be read, for this reason.
     pub(super) fn unknown(reason: &str) -> Self {
         let because = |missing: &Missing| missing.because(reason.to_owned());
-        Self { cpu: Err(because(&CPU)), io: Err(because(&IO)) }
+        Self { cpu: Err(because(&CPU)), io: Err(because(&IO)), memory: Err(because(&MEMORY)) }
     }
 }
 
@@ -58,6 +66,7 @@ pub(super) struct CancelGuard {
     text: String,
     cpu: Levels,
     io: Levels,
+    memory: Levels,
 }
 
 impl CancelGuard {
@@ -68,6 +77,7 @@ impl CancelGuard {
             text: String::new(),
             cpu: unread(),
             io: unread(),
+            memory: unread(),
         }
     }
 
@@ -81,6 +91,9 @@ impl CancelGuard {
         Cgroup {
             cpu: groups(&CPU, &mut self.cpu, (clock, buffer), (cpu_one, cpu_two), |group| group.limit_cpus.is_some()),
             io: groups(&IO, &mut self.io, (clock, buffer), (io_one, io_two), |group| !group.limits.is_empty()),
+            memory: groups(&MEMORY, &mut self.memory, (clock, buffer), (memory_one, memory_two), |group| {
+                group.limit_bytes.is_some()
+            }),
         }
     }
 
@@ -98,6 +111,7 @@ impl CancelGuard {
         let memberships = place::parse(&text);
         let find = |one, two| place::find(&memberships, &mounted, one, two);
         self.cpu = find("cpu", "cpu").map(|place| levels(&place, CPU_ONE, CPU_TWO, machine));
+        self.memory = find("memory", "memory").map(|place| levels(&place, MEMORY_ONE, MEMORY_TWO, machine));
         self.io = find("blkio", "io").map(|place| {
             let (version, mut found) = levels(&place, IO_ONE, IO_TWO, machine);
             if version == Version::One {

@@ -51,6 +51,17 @@ fn a_few_looks_name_nothing_and_many_tell_how_far_chance_goes() {
 }
 
 #[test]
+fn a_full_control_group_is_told_where_sessions_read() {
+    let of = |reading, used| {
+        let columns = [("server_memory", used), ("waiting_for_data_read", reading), ("data_reads", 300.0)];
+        let evidence = judged(&columns, &[("server_memory", 256.0)], &closed(8.0), &STEADY).evidence;
+        evidence.into_iter().find(|sentence| sentence.contains("lets the server use"))
+    };
+    assert!(of(6.0, 255.0).unwrap().contains("lets the server use 256 MB, and with the pages of files"));
+    assert_eq!((of(6.0, 200.0), of(0.0, 255.0)), (None, None));
+}
+
+#[test]
 fn threads_that_wait_for_a_cpu_are_not_sessions_that_did_nothing() {
     let columns = |queued| {
         [

@@ -54,6 +54,17 @@ pub struct IoGroup {
     pub done: Vec<IoLimit>,
 }
 
+/// The limit of a group's memory, pages of files that the system keeps for its processes among it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MemoryGroup {
+    /// The group.
+    pub path: String,
+    /// Bytes that it may use; `None` is no limit.
+    pub limit_bytes: Option<u64>,
+    /// Bytes that it uses.
+    pub used_bytes: Option<u64>,
+}
+
 /// The texts of a group's files, by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'t>(pub &'t [(&'static str, Option<String>)]);
@@ -180,6 +191,24 @@ fn done(text: &str, [read, write]: [IoKind; 2]) -> Vec<IoLimit> {
     };
     text.lines().filter_map(one).collect()
 }
+
+pub const MEMORY_TWO: &[&str] = &["memory.max", "memory.current"];
+
+pub fn memory_two(path: &str, texts: Texts) -> MemoryGroup {
+    // No limit is "max".
+    let (limit_bytes, used_bytes) = (texts.number("memory.max"), texts.number("memory.current"));
+    MemoryGroup { path: path.to_owned(), limit_bytes, used_bytes }
+}
+
+pub const MEMORY_ONE: &[&str] = &["memory.limit_in_bytes", "memory.usage_in_bytes"];
+
+pub fn memory_one(path: &str, texts: Texts) -> MemoryGroup {
+    // No limit is as many pages as a signed number can count.
+    let limit = texts.number("memory.limit_in_bytes").filter(|limit| *limit < NO_LIMIT);
+    MemoryGroup { path: path.to_owned(), limit_bytes: limit, used_bytes: texts.number("memory.usage_in_bytes") }
+}
+
+const NO_LIMIT: u64 = 1 << 60;
 
 /// Lines like `8:0 1048576`.
 fn lines(text: &str, kind: IoKind) -> impl Iterator<Item = IoLimit> {

@@ -41,6 +41,17 @@ fn cpu_of_version_1() {
 }
 
 #[test]
+fn memory_of_both_versions() {
+    let two = |limit| read(memory_two, &[("memory.max", limit), ("memory.current", "4096\n")]);
+    assert_eq!((two("8192\n").limit_bytes, two("8192\n").used_bytes), (Some(8192), Some(4096)));
+    assert_eq!(two("max\n").limit_bytes, None);
+    let one = |limit| read(memory_one, &[("memory.limit_in_bytes", limit), ("memory.usage_in_bytes", "4096\n")]);
+    assert_eq!((one("8192\n").limit_bytes, one("8192\n").used_bytes), (Some(8192), Some(4096)));
+    assert_eq!(one("9223372036854771712\n").limit_bytes, None);
+    assert_eq!(read(memory_two, &[]), MemoryGroup { path: "/db".to_owned(), ..MemoryGroup::default() });
+}
+
+#[test]
 fn io_of_version_2() {
     // The device that limits nothing stood in front of the next one in some kernels of 5.x.
     let max = "7:0 8:0 rbps=2097152 wbps=max riops=max wiops=120\n254:0 rbps=max wbps=max riops=5 wiops=max\n";
