@@ -26,6 +26,9 @@ pub struct Active {
     pub start_us: i64,
     /// The query. `None` if the server does not say it.
     pub item: Option<Item>,
+    /// Whether the server may have counted it though its session is still at work on it, as in its commit.
+    #[serde(default)]
+    pub may_be_counted: bool,
 }
 
 /// All sessions that execute something at one time.
@@ -49,6 +52,10 @@ struct Flight {
     shown_us: u64,
     /// When it was last seen.
     seen_us: i64,
+    /// Whether the last sample that had it says that it may have been counted before its end.
+    may_be_counted: bool,
+    /// Whether it is one of those that were counted before their end.
+    is_counted: bool,
     /// Whether the last sample did not have it.
     is_ended: bool,
     /// Whether it was known to have ended when a slot was closed, and was left to the next one.
@@ -127,10 +134,13 @@ impl Ledger {
                 before_us: if sample.spacing_us.is_none() { ran_us } else { 0 },
                 shown_us: 0,
                 seen_us: sample.at_us,
+                may_be_counted: false,
+                is_counted: false,
                 is_ended: false,
                 is_late: false,
             });
             (flight.is_ended, flight.seen_us) = (false, sample.at_us);
+            flight.may_be_counted = active.may_be_counted;
             // By a clock that was set back a statement may begin after it is seen; then it counts from sample to sample.
             let unshown_us = ran_us.saturating_sub(flight.before_us + flight.shown_us);
             let shown_us = if active.start_us > sample.at_us { spacing_us } else { spacing_us.min(unshown_us) };
@@ -168,7 +178,7 @@ impl Ledger {
         self.sampled_us.drain(..self.sampled_us.len().saturating_sub(1));
         for (key, flight) in self.ended() {
             let Some(item) = flight.item else { continue };
-            let is_found = counted.get_mut(&item).is_some_and(|counted| counted.take(&flight));
+            let is_found = flight.is_counted || counted.get_mut(&item).is_some_and(|counted| counted.take(&flight));
             // It may have ended after its row was read, and a read that did not return all rows may have left it out.
             let may_come = !flight.is_late && flight.seen_us >= seen_from_us
                 || slot.status.has(Status::PARTIAL) && !counted.contains_key(&item);
@@ -185,6 +195,13 @@ impl Ledger {
         }
         for key in settled {
             self.flights.remove(&key);
+        }
+        // Those that commit still when the slot ends are counted in it. If they aren't, they write the log before their end.
+        let open =
+            self.flights.values_mut().filter(|flight| !flight.is_ended && flight.may_be_counted && !flight.is_counted);
+        for flight in open {
+            let counted = flight.item.and_then(|item| counted.get_mut(&item));
+            flight.is_counted = counted.is_some_and(|counted| counted.take(flight));
         }
         for (item, counted) in counted {
             let activity = closed.items.entry(item).or_default();
@@ -226,17 +243,19 @@ struct Counted {
 }
 
 impl Counted {
-    /// Matches an execution, if it can be one of those that the server counted.
+    /// Matches an execution, if it can be one of those that the server counted. One that was seen in its commit took less than it was seen for.
     fn take(&mut self, flight: &Flight) -> bool {
         let ran_us = flight.ran_us();
-        let is_possible = self.executions != Some(0)
-            && ran_us <= self.left_us
-            && self.longest_us.is_none_or(|longest| ran_us <= longest);
+        let is_shorter = ran_us <= self.left_us && self.longest_us.is_none_or(|longest| ran_us <= longest);
+        let is_possible = self.executions != Some(0) && (is_shorter || flight.may_be_counted);
         if is_possible {
             self.executions = self.executions.map(|executions| executions - 1);
-            self.left_us -= ran_us;
-            self.shown_us += flight.shown_us;
-            self.before_us += flight.before_us;
+            let most_us = if is_shorter { ran_us } else { self.left_us.min(self.longest_us.unwrap_or(u64::MAX)) };
+            let before_us = flight.before_us.min(most_us);
+            let shown_us = flight.shown_us.min(most_us - before_us);
+            self.left_us -= before_us + shown_us;
+            self.shown_us += shown_us;
+            self.before_us += before_us;
         }
         is_possible
     }

@@ -18,6 +18,7 @@ struct Story {
     now: i64,
     active: Vec<(u64, i64)>,
     counted: (u64, u64, u64),
+    commits: bool,
     is_complete: bool,
 }
 
@@ -29,6 +30,7 @@ impl Story {
             now: 0,
             active: Vec::new(),
             counted: (0, 0, 0),
+            commits: false,
             is_complete: true,
         };
         story.close();
@@ -36,7 +38,9 @@ impl Story {
     }
 
     fn sample(&mut self, spacing_us: Option<u64>) {
-        let active = |&(session, start): &(u64, i64)| Active { session, start_us: start * S, item: Some(Q) };
+        let may_be_counted = self.commits;
+        let active =
+            |&(session, start): &(u64, i64)| Active { session, start_us: start * S, item: Some(Q), may_be_counted };
         let active = self.active.iter().map(active).collect();
         self.ledger.sample(&Sample { at_us: self.now * S, spacing_us, active });
     }
@@ -125,6 +129,37 @@ fn a_statement_of_minutes_shows_when_it_runs_and_is_counted_once() {
     // All 105 s are completed here, and the last 15 s ran here.
     assert_eq!(story.told(), (Some(105), 15, 0));
     assert_eq!((story.ledger.open(), story.ledger.open_us()), (0, 0));
+}
+
+#[test]
+fn a_statement_that_commits_for_long_was_counted_before() {
+    let mut story = Story::new();
+    story.pass(10);
+    // The server counts it when it ends, and its session waits for the log for minutes.
+    story.start(1);
+    story.commits = true;
+    story.counted = (1, 1, 1);
+    story.pass(30);
+    assert_eq!(story.told(), (Some(1), 30, 0));
+    story.pass(60);
+    assert_eq!(story.told(), (None, 60, 0));
+    story.end(1, false);
+    story.pass(5);
+    assert_eq!((story.told(), story.ledger.open()), ((None, 0, 0), 0));
+    // One that began and ended its commit within a slot.
+    story.start(2);
+    story.pass(6);
+    story.counted = (2, 2, 1);
+    story.end(2, false);
+    story.pass(5);
+    assert_eq!(story.told(), (Some(1), 6, 0));
+    // Who was cancelled while it wrote the log was counted nowhere.
+    story.start(3);
+    story.pass(6);
+    assert_eq!(story.told(), (None, 6, 0));
+    story.end(3, false);
+    story.pass(5);
+    assert_eq!(story.told().2, 6);
 }
 
 #[test]
@@ -245,7 +280,7 @@ fn each_sample_stands_for_the_time_since_the_one_before() {
 #[test]
 fn a_session_whose_query_is_not_told_is_in_no_sum() {
     let mut story = Story::new();
-    let active = vec![Active { session: 1, start_us: 0, item: None }];
+    let active = vec![Active { session: 1, start_us: 0, item: None, may_be_counted: false }];
     story.ledger.sample(&Sample { at_us: 3 * S, spacing_us: Some(3 * SECOND), active });
     let closed = story.close();
     assert_eq!((closed.unattributed_us, closed.items.len(), story.ledger.open()), (3 * SECOND, 0, 0));

@@ -13,6 +13,7 @@ mod files;
 pub mod host;
 mod look;
 mod placed;
+mod pulse;
 pub mod recording;
 pub mod views;
 

@@ -17,6 +17,7 @@ use plimsoll_measurement::{Ceiling, FileRow, FileUse, Moment, PIPE_WAIT, Samples
 use crate::columns::{self, CLIENT, SERVER, averaged, averaged_waits};
 use crate::host;
 use crate::look::{Glance, Look};
+use crate::pulse::{self, Gaps};
 use crate::{ceilings, files};
 
 /// How often samplers are read, to begin with.
@@ -89,7 +90,9 @@ pub struct Recording {
 
 struct Shared {
     clock: Arc<dyn Clock>,
-    over: AtomicBool,
+    over: Arc<AtomicBool>,
+    /// When our own program stood still.
+    gaps: Gaps,
     state: Mutex<State>,
 }
 
@@ -115,8 +118,9 @@ impl Recording {
             looked: 0,
             cpu_seconds: 0.0,
         };
-        let shared =
-            Arc::new(Shared { clock: Arc::clone(clock), over: AtomicBool::new(false), state: Mutex::new(state) });
+        let over = Arc::new(AtomicBool::new(false));
+        let gaps = pulse::start(clock, &over);
+        let shared = Arc::new(Shared { clock: Arc::clone(clock), over, gaps, state: Mutex::new(state) });
         shared.look();
         let theirs = Arc::clone(&shared);
         // It ends by itself: to wait for it would take time on the clock.
@@ -160,7 +164,8 @@ impl Recording {
         }
         let first = state.looks.iter().rposition(|look| look.at <= self.told).unwrap_or(0);
         self.told = last;
-        Some(columns::of(&state.looks[first..], &state.glances, from)).filter(|samples| !samples.is_empty())
+        let samples = self.shared.samples(&state.looks[first..], &state.glances, from);
+        Some(samples).filter(|samples| !samples.is_empty())
     }
 
     /// Takes the last look, unless one is under way at a server that doesn't answer; gives the samples since `from`.
@@ -176,7 +181,7 @@ impl Recording {
         };
         let state = self.shared.state.lock();
         Recorded {
-            samples: columns::of(&state.looks, &state.glances, from),
+            samples: self.shared.samples(&state.looks, &state.glances, from),
             files: files::used(&state.looks, from),
             looks: state.looked,
             cpu_seconds: state.cpu_seconds,
@@ -196,6 +201,13 @@ impl Drop for Recording {
 }
 
 impl Shared {
+    /// What the looks came to, with when our own program stood still.
+    fn samples(&self, looks: &[Look], glances: &[Glance], from: Moment) -> Samples {
+        let mut samples = columns::of(looks, glances, from);
+        samples.columns.extend(pulse::column(&samples, &self.gaps.lock(), from));
+        samples
+    }
+
     fn work(&self) {
         let mut next = self.clock.now();
         let mut place = 0.0;

@@ -41,9 +41,13 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
 
 /// The first doubt that has nothing to do with what would be named.
 pub(super) fn of_sessions(model: &Model<'_>) -> Option<Doubt> {
-    doubt(stopped(model), "run it again while nothing stops the server")
-        .or_else(|| doubt(turns(model), ONE_SESSION))
-        .or_else(|| doubt(latches(model), FEWER_SESSIONS))
+    doubt(
+        stood_still_ourselves(model),
+        "run it again while nothing stops or freezes this program, and it has a CPU when it needs one",
+    )
+    .or_else(|| doubt(stopped(model), "run it again while nothing stops the server"))
+    .or_else(|| doubt(turns(model), ONE_SESSION))
+    .or_else(|| doubt(latches(model), FEWER_SESSIONS))
 }
 
 fn doubt(reason: Option<String>, remedy: &'static str) -> Option<Doubt> {
@@ -166,6 +170,16 @@ fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
         "{others:.2} other sessions were active beside our {sessions:.0}; how much of the server's {} they used is unknown",
         shared.rule.words
     ))
+}
+
+/// Our own program stood still: it asked nothing, and saw nothing, so that the silence is not the server's. A quota of CPU is told as that.
+fn stood_still_ourselves(model: &Model<'_>) -> Option<String> {
+    let whole = Means::plain(model.means.stretch());
+    let still = whole.column("client_stood_still").filter(|percent| *percent >= OFTEN_STOPPED_PERCENT)?;
+    let is_held = whole.column("client_throttled").is_some_and(|percent| percent >= OFTEN_STOPPED_PERCENT);
+    (!is_held).then(|| {
+        format!("this program itself stood still for {still:.0} % of the time: it was stopped or frozen, or got no CPU, and saw nothing then")
+    })
 }
 
 /// The server was stopped, as by a signal or a debugger, while nobody was answered: no limit of its own held it back then.

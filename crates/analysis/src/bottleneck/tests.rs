@@ -690,6 +690,24 @@ fn what_stands_still_as_a_whole_is_no_network() {
     assert_eq!(of(0.25, 5.0).limits().unwrap()[0], "network", "seldom");
 }
 
+#[test]
+fn what_froze_ourselves_is_not_the_servers() {
+    let of = |still: f64, throttled: f64| {
+        let columns = [
+            ("server_cpu", 0.2),
+            ("on_cpu", 0.2),
+            ("waiting_for_log_write", 7.4),
+            ("client_stood_still", still),
+            ("client_throttled", throttled),
+        ];
+        judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0)], &closed(8.0), &STEADY)
+    };
+    let frozen = of(28.0, 0.0).abstained.unwrap();
+    assert!(frozen.starts_with("this program itself stood still for 28 % of the time"), "{frozen}");
+    assert_eq!(of(3.0, 0.0).limits(), Some(vec!["log_write"]));
+    assert!(of(60.0, 80.0).abstained.is_none_or(|reason| !reason.contains("stood still")), "a quota is told as that");
+}
+
 /// Samples of what was seen at ten moments.
 fn at_moments(seconds: &[f64; 10], columns: &[(&str, &[f64])]) -> Samples {
     let mut samples = samples(&[]);

@@ -36,6 +36,8 @@ pub struct SeenSession {
     pub database: Option<String>,
     /// What it waits for; `None` if it does not wait, as far as the server says.
     pub wait: Option<Wait>,
+    /// Whether its statement may have been counted though the session is still at work on it, as in its commit.
+    pub may_be_counted: bool,
     /// The numbers of sessions that hold what it waits for.
     pub blocked_by: Vec<i64>,
 }

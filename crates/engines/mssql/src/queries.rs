@@ -191,6 +191,7 @@ fn session_of(row: &Answer) -> Option<SeenSession> {
         text: None,
         database: text_of(row, 10).map(|name| foreign::masked(&name)),
         wait,
+        may_be_counted: false,
         // Below zero are reasons without a session: an orphan, a latch, a deferred recovery.
         blocked_by: blocker.filter(|blocker| *blocker > 0).into_iter().collect(),
     })

@@ -121,7 +121,7 @@ impl Facts {
         let off = self.instruments_off;
         let kinds = || {
             format!(
-                "{off} of the instruments 'statement/%' are off or not timed in performance_schema.setup_instruments"
+                "{off} of the instruments 'statement/%', without those of steps within procedures, are off or not timed in performance_schema.setup_instruments"
             )
         };
         let users = (!self.counts_all_users).then(|| SOME_USERS.to_owned());
@@ -135,7 +135,8 @@ fn row_of(row: &[Option<String>]) -> Row {
     let values = [
         (Measure::Executions, number(row, 3)),
         (Measure::ElapsedUs, us(row, 4)),
-        (Measure::Rows, number(row, 5)),
+        // A server whose count went below zero says so with a number that no table has.
+        (Measure::Rows, number(row, 5).filter(|rows| i64::try_from(*rows).is_ok())),
         (Measure::Spills, number(row, 7)),
         (Measure::Errors, number(row, 8)),
     ];

@@ -243,7 +243,8 @@ impl World {
     pub fn sample(&self, spacing_us: Option<u64>) -> Sample {
         let active = self.sessions.iter().enumerate().filter_map(|(place, doing)| match *doing {
             Doing::Statement { text, clock_us, .. } => {
-                Some(Active { session: place as u64, start_us: clock_us, item: Some(Item(text as u128)) })
+                let (session, item) = (place as u64, Some(Item(text as u128)));
+                Some(Active { session, start_us: clock_us, item, may_be_counted: false })
             }
             Doing::Nothing { .. } => None,
         });

@@ -24,6 +24,9 @@ const READ_EACH_TIME: usize = 64;
 const USE: Missing = Missing { name: "CPU time of processes", cost: "how much CPU the processes used is unknown" };
 const AFFINITY: Missing = Missing { name: "CPU affinity", cost: "whether the processes may use all CPUs is unknown" };
 
+/// Where the kernel keeps what a control group's freezer holds, in both versions.
+const FROZEN: [&str; 2] = ["refrigerator", "do_freezer_trap"];
+
 /// The processes of a group between readings.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -76,6 +79,12 @@ impl Group {
     pub(super) fn is_stopped(&mut self, machine: &mut Machine) -> Option<bool> {
         let mut any = None;
         for root in self.roots.clone() {
+            // A control group that is frozen shows no other state than a wait for a device or a signal.
+            let place = machine.proc.join(root.pid.to_string()).join("wchan");
+            let frozen = read_once(&place, &mut machine.buffer);
+            if frozen.is_ok_and(|place| FROZEN.iter().any(|name| place.contains(name))) {
+                return Some(true);
+            }
             let stat = self.stats.get_mut(&root)?;
             let line = read_use(stat, root, machine).ok()?;
             any = Some(any.unwrap_or(false) || line.is_stopped);

@@ -105,7 +105,9 @@ pub(super) fn session_of(
     let is_active = command != "Sleep";
     let waits_for_row = transactions.unwrap_or_default().iter().any(|(of, waits)| *of == session && *waits);
     let state = text_of(row, 5).unwrap_or_default();
-    let known = STATES.iter().find(|(begin, _)| state.starts_with(begin));
+    // MySQL writes some of them without a capital.
+    let begins = |begin: &str| state.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin));
+    let known = STATES.iter().find(|(begin, _)| begins(begin));
     let wait = if waits_for_row {
         Some(Wait { class: WaitClass::Locks, name: ROW_LOCK.to_owned() })
     } else {
@@ -124,6 +126,8 @@ pub(super) fn session_of(
         text: text_of(row, 8).map(as_written),
         database: text_of(row, 7).map(foreign::masked),
         wait: wait.filter(|_| is_active),
+        // Here a statement ends behind its commit.
+        may_be_counted: false,
         blocked_by: Vec::new(),
     })
 }

@@ -36,11 +36,15 @@ const CLASSES: [(&str, &str, WaitClass); 24] = [
     ("IO", "", WaitClass::Other),
 ];
 
+/// What a session waits for in its commit, when its statement has been counted already; or before, as a statement writes the log, too.
+const COMMITS: [WaitClass; 2] = [WaitClass::LogWrites, WaitClass::Replication];
+
 /// A session of the statement "sessions at work"; `None` for the row that only says that there is none.
 pub(super) fn of_row(row: &Texts) -> Option<SeenSession> {
     let number: i64 = row.get(3)?;
     let identity = format!("{number} {}", row.text(4).unwrap_or_default());
     let state = row.text(6)?;
+    let wait = row.text(9).map(|kind| wait(kind, row.text(10).unwrap_or_default()));
     let statement = row.get::<u32>(7).zip(row.get::<i64>(8));
     Some(SeenSession {
         number,
@@ -51,7 +55,8 @@ pub(super) fn of_row(row: &Texts) -> Option<SeenSession> {
         item: statement.map(|(database, number)| Item(u128::from(database) << 64 | u128::from(number.cast_unsigned()))),
         text: row.text(12).map(without_values),
         database: row.text(13).map(foreign::masked),
-        wait: row.text(9).map(|kind| wait(kind, row.text(10).unwrap_or_default())),
+        may_be_counted: wait.as_ref().is_some_and(|wait| COMMITS.contains(&wait.class)),
+        wait,
         blocked_by: row.text(11).unwrap_or_default().split(' ').filter_map(|number| number.parse().ok()).collect(),
     })
 }

@@ -45,7 +45,8 @@ impl Activity {
         self.last = Some(at);
         let active = |session: &SeenSession| {
             let start_us = session.start_us?;
-            session.is_active.then_some(Active { session: session.identity, start_us, item: session.item })
+            let (item, may_be_counted) = (session.item, session.may_be_counted);
+            session.is_active.then_some(Active { session: session.identity, start_us, item, may_be_counted })
         };
         let active = sample.sessions.iter().filter_map(active).collect();
         self.ledger.sample(&Sample { at_us: sample.at_us, spacing_us: spacing, active });
@@ -197,6 +198,7 @@ mod tests {
             text: None,
             database: None,
             wait: (!blocked_by.is_empty()).then_some(wait),
+            may_be_counted: false,
             blocked_by: blocked_by.to_vec(),
         }
     }

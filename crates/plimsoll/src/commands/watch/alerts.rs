@@ -19,6 +19,9 @@ const FIGURES: [(&str, Figure, &str); 4] = [
     ("known", Figure::Known, "%"),
 ];
 
+/// A slot with less than one in so many sessions active is idle.
+const IDLE: u64 = 100;
+
 /// A figure of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Figure {
@@ -129,7 +132,9 @@ impl Figure {
                 Some((value, format!("{value:.2} sessions were active")))
             }
             Self::Known => {
-                let value = sums.coverage_percent()?;
+                // Of next to nothing no part is worth a word: what is left then is our own log-in.
+                let is_idle = sums.database_us().saturating_mul(IDLE) < sums.covered_us;
+                let value = sums.coverage_percent().filter(|_| !is_idle)?;
                 Some((value, format!("{} of the database time is known", percent(Some(value)))))
             }
         }

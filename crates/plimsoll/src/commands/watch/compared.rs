@@ -12,7 +12,7 @@ use plimsoll_report::terminal;
 use serde_json::{Map, Value, json};
 
 use super::filters::Filters;
-use super::metrics::{BY_COMPLETION, Metric};
+use super::metrics::{BY_COMPLETION, BY_SAMPLES, Metric};
 use super::names::{self, SHORT_TEXT, put};
 use super::plans::{self, Changed, Plans};
 use super::ranges::{self, shown};
@@ -23,6 +23,9 @@ use crate::args::{CompareBy, WatchCompare};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
+
+/// Two counts of looks differ by more than chance from so many standard deviations on.
+const CHANCE_DEVIATIONS: f64 = 3.0;
 
 /// A part of the coverage of a range, in points, that may make a change of its own.
 const SAME_COVERAGE_POINTS: f64 = 5.0;
@@ -55,9 +58,11 @@ pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -
     let best = [old.best_metric(), new.best_metric()];
     let metric = wanted.unwrap_or(if best[0] == best[1] { best[0] } else { BY_COMPLETION });
     let sides = [(&old, &before), (&new, &after)].map(|(sums, range)| bucket(sums, range, filters.is_empty()));
-    let spans = [&before, &after].map(|range| format!("{} to {}", shown(range.start), shown(range.end)));
+    let spans = [(&old, &before), (&new, &after)].map(|(sums, range)| names::span(sums, range));
+    let asked = [&before, &after].map(|range| format!("{} to {}", shown(range.start), shown(range.end)));
     let comparison = hold(&sides[..1], &sides[1..], metric.measure);
-    let compared = Compared { kept: &kept, comparison: &comparison, metric, top: options.top.into(), spans, plans };
+    let compared =
+        Compared { kept: &kept, comparison: &comparison, metric, top: options.top.into(), spans, asked, plans };
     if options.json {
         printer.json(&compared.json().to_string());
     } else {
@@ -92,6 +97,8 @@ struct Compared<'c> {
     metric: Metric,
     top: usize,
     spans: [String; 2],
+    /// What was asked for.
+    asked: [String; 2],
     /// Statements of another plan, which not every server tells.
     plans: Vec<Changed>,
 }
@@ -159,7 +166,21 @@ impl Compared<'_> {
         let Some((change, by)) = most else { return format!("{all} No statement changed.") };
         let direction = if by > 0.0 { "more" } else { "less" };
         let name = self.name(change.item, SHORT_TEXT);
-        format!("{all} The largest change is '{name}': {} {direction} ({}).", self.amount(by), why(change))
+        let chance =
+            if self.may_be_chance(change) { "; so few looks at sessions may differ by chance as much" } else { "" };
+        format!("{all} The largest change is '{name}': {} {direction} ({}{chance}).", self.amount(by), why(change))
+    }
+
+    /// Whether a change is one of looks at sessions, of which so many find a statement at work by chance: their number varies by its root.
+    fn may_be_chance(&self, change: &Change) -> bool {
+        let Comparison { before, after, .. } = self.comparison;
+        let sides = [(change.before, before), (change.after, after)].map(|(value, side)| {
+            let seconds = side.covered_us as f64 / 1e6;
+            (self.rate(value.unwrap_or(0.0)), seconds.max(f64::MIN_POSITIVE))
+        });
+        let [(one, of_one), (other, of_other)] = sides;
+        let deviation = (one / of_one + other / of_other).sqrt();
+        self.metric == BY_SAMPLES && (one - other).abs() < CHANCE_DEVIATIONS * deviation
     }
 
     fn report(&self) -> Report {
@@ -175,6 +196,11 @@ impl Compared<'_> {
             Tone::Plain,
             format!("Known: {} of the database time before, {} after.", coverage(before), coverage(after)),
         );
+        let [asked_before, asked_after] = &self.asked;
+        let whole = format!(
+            "Slots count whole, in the range in which they begin: asked for was {asked_before}, and {asked_after}."
+        );
+        answer.say(Tone::Quiet, (self.spans != self.asked).then_some(whole));
         answer.say(Tone::Plain, plans::sentence(&self.plans, &self.kept.texts));
         let apart = before.coverage_percent.zip(after.coverage_percent).map(|(one, other)| (one - other).abs());
         if apart.is_some_and(|apart| apart > SAME_COVERAGE_POINTS) {

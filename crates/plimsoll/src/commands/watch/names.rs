@@ -10,7 +10,8 @@ use plimsoll_report::model::format;
 use serde_json::{Map, Value};
 
 use super::metrics::METRICS;
-use super::sums::Sum;
+use super::ranges;
+use super::sums::{Sum, Sums};
 
 /// So much of a text stands in a line or in a table.
 pub const SHORT_TEXT: usize = 60;
@@ -59,6 +60,13 @@ pub fn same_text(texts: &Texts) -> BTreeMap<Item, Item> {
     let mut first: BTreeMap<&str, Item> = BTreeMap::new();
     let known = texts.values().filter_map(|text| Some((text.item, text.text.as_deref()?)));
     known.map(|(item, text)| (item, *first.entry(text).or_insert(item))).collect()
+}
+
+/// From when to when the slots of a range are: they count whole, so that a range that begins within one goes from the next one's begin on, and
+/// one that ends within one to its end. What is asked for stands there if no slot is in it.
+pub fn span(sums: &Sums, range: &std::ops::Range<i64>) -> String {
+    let (from, to) = sums.span_us.unwrap_or((range.start, range.end));
+    format!("{} to {}", ranges::shown(from), ranges::shown(to))
 }
 
 /// A statement's identity: 8 digits for the database and 16 for the server's number of it, hexadecimal.

@@ -35,11 +35,13 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     let active = sums.active_sessions().map_or_else(|| "?".to_owned(), |active| format!("{active:.2}"));
     let coverage = sums.coverage_percent().map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
     let begin = format!("{time}Z {seconds:>5} s  {active:>6} active  {coverage:>3} % known  {}", sums.status_words());
-    let Some(((item, _), sum)) = sums.ranked().into_iter().find(|((_, is_nested), _)| !is_nested) else {
+    let metric = sums.best_metric();
+    let Some(((item, _), sum)) = sums.ranked_by(metric).into_iter().find(|((_, is_nested), _)| !is_nested) else {
         let listed = if sums.rest.is_some() { "none of the statements that are listed" } else { "no statement" };
         return format!("{begin}  {listed} ended");
     };
-    let share = sums.share_percent(sum.elapsed_us()).map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
+    let share = if metric == BY_SAMPLES { seen_percent(sums, &sum) } else { sums.share_percent(sum.elapsed_us()) };
+    let share = share.map_or_else(|| "?".to_owned(), |share| format!("{share:.0}"));
     let room = width.saturating_sub(begin.chars().count() + 9).clamp(20, SHORT_TEXT);
     format!("{begin}  {share:>3} %  {}", name(item, texts, room))
 }
@@ -102,7 +104,9 @@ pub fn headline(all: &Sums, texts: &Texts) -> String {
     }
     let top = all.ranked().into_iter().find(|((_, is_nested), sum)| !is_nested && sum.elapsed_us() > 0);
     let Some(((item, _), sum)) = top else {
-        let said = if all.rest.is_some() {
+        let said = if all.covered_us == 0 && all.by_query.is_empty() && all.rest.is_none() {
+            "Nothing is known of this time: no slot of it is kept that was read to its end."
+        } else if all.rest.is_some() {
             "None of the statements that are listed ended while the server was watched."
         } else if all.unknown.is_empty() && all.covered_us > 0 {
             "No statement ended while the server was watched."
@@ -207,9 +211,11 @@ pub fn slots(count: u64) -> String {
     if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") }
 }
 
-/// The share of the time of sessions that were seen at work in which they were at work on this statement, in percent.
+/// The share of the time of sessions that were seen at work in which they were at work on this statement, in percent; `None` where nobody
+/// sees which statements they are at work on.
 pub fn seen_percent(all: &Sums, sum: &Sum) -> Option<f64> {
-    let seen_us = limits::seen_us(all);
+    let is_named = all.waits.keys().any(|(item, _)| item.is_some());
+    let seen_us = if is_named { limits::seen_us(all) } else { 0 };
     let us = sum.values.get(Measure::SampledUs).filter(|_| seen_us > 0)?;
     Some(100.0 * us as f64 / seen_us as f64)
 }

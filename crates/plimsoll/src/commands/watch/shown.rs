@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use plimsoll_measurement::counters::{Item, Values};
+use plimsoll_measurement::counters::{Item, Measure, Values};
 use plimsoll_measurement::exit;
 use plimsoll_report::model::{Cell, Part, Picture, Rank, Report, Table, number, text};
 use plimsoll_report::{html, terminal};
@@ -144,8 +144,21 @@ impl Shown<'_> {
         all.reduce(|(count, all), (more, sum)| (count + more, all.plus(&sum)))
     }
 
+    /// What shares are of: of time that of the database, where the server counts it, and of looks all that found somebody at work.
+    fn whole(&self) -> Values {
+        let mut all = self.sums.all().values;
+        for (measure, us) in
+            [(Measure::ElapsedUs, self.sums.database_us()), (Measure::SampledUs, limits::seen_us(self.sums))]
+        {
+            if all.get(measure).is_some_and(|known| known < us) {
+                all.set(measure, us);
+            }
+        }
+        all
+    }
+
     fn span(&self) -> String {
-        format!("{} to {}", shown(self.range.start), shown(self.range.end))
+        names::span(self.sums, self.range)
     }
 
     fn json(&self) -> Value {
@@ -192,8 +205,7 @@ impl Shown<'_> {
             return object;
         }
         for metric in METRICS {
-            let value =
-                self.options.unit.of(metric.measure, &sum.values, &self.sums.all().values, self.sums.covered_us);
+            let value = self.options.unit.of(metric.measure, &sum.values, &self.whole(), self.sums.covered_us);
             put(&mut object, metric.name, value);
         }
         object.insert("status".to_owned(), sum.status.to_string().into());
@@ -211,7 +223,10 @@ impl Shown<'_> {
         let mut report = Report::new(format!("The workload of {}", self.kept.watched.target));
         report.about.push(self.span());
         let also = [self.news.sentence.clone(), plans::sentence(self.changes, texts)];
-        let answer = show::answer(self.sums, texts, &show::slots(self.sums.about.slots), also);
+        // Statements of one text are one in the answer, where they are in the table.
+        let by_text = (self.options.by == By::Text).then(|| self.sums.as_one(&names::same_text(texts)));
+        let of = by_text.as_ref().unwrap_or(self.sums);
+        let answer = show::answer(of, texts, &show::slots(self.sums.about.slots), also);
         let (mut picture, mut table) = (Part::of(Rank::Picture), Part::of(Rank::Table));
         let (open, mut folded) = self.charts(filters)?;
         picture.pictures(open);
@@ -251,7 +266,8 @@ impl Shown<'_> {
     }
 
     fn table(&self) -> Option<Table> {
-        let (unit, all, covered_us) = (self.options.unit, self.sums.all().values, self.sums.covered_us);
+        let (unit, covered_us) = (self.options.unit, self.sums.covered_us);
+        let all = self.whole();
         let listed: Vec<&Row> = self.rows.iter().take(self.top()).collect();
         let has_any =
             |metric: &Metric| listed.iter().any(|row| row.sum.values.get(metric.measure).is_some_and(|us| us > 0));

@@ -14,6 +14,10 @@ const EXPLAINED_PERCENT: f64 = 80.0;
 const ENOUGH_SAMPLES: u64 = 10;
 const SAMPLE_US: u64 = 1_000_000;
 
+/// What the server counts of active time and what looks saw differ by more than chance from so many sessions and this factor on, with so many
+/// looks: servers count a statement's time when it ends, or their sessions tell it late.
+const APART: (f64, f64, u64) = (1.0, 1.5, 4);
+
 /// From this part of the time on, a change of a statement is worth a word.
 const NOTICEABLE_PERCENT: f64 = 1.0;
 
@@ -65,6 +69,8 @@ impl Sum {
 pub struct Sums {
     /// How long it was, in microseconds, as far as it was read.
     pub covered_us: u64,
+    /// From the begin of its first slot to the end of its last one, in microseconds since 1970.
+    pub span_us: Option<(i64, i64)>,
     /// By statement, without ours.
     pub by_query: BTreeMap<Key, Sum>,
     /// What the slots say of themselves.
@@ -98,6 +104,12 @@ const fn words(reason: Reason) -> Option<&'static str> {
     })
 }
 
+/// Where work was lost, what is left is at least what is told of the slot.
+fn lost(unknown: &BTreeSet<Reason>) -> Status {
+    let is_lost = |reason: &Reason| matches!(reason, Reason::Eviction | Reason::Ended | Reason::Duplicate);
+    if unknown.iter().any(is_lost) { Status::LOWER_BOUND } else { Status::EXACT }
+}
+
 /// New is exact, as long as nothing else is said.
 const fn known(status: Status) -> Status {
     Status::from_bits(status.bits() & !Status::CREDITED.bits())
@@ -109,7 +121,8 @@ impl Sums {
         let Record { bucket, about, waits } = record;
         let mut sums = Self {
             covered_us: bucket.covered_us,
-            status: bucket.status,
+            span_us: Some((bucket.start_us, bucket.start_us.saturating_add_unsigned(bucket.length_us))),
+            status: bucket.status | lost(&about.unknown),
             explained: bucket.explained_us.zip(bucket.total_us),
             unknown: about.unknown.iter().filter_map(|reason| words(*reason)).collect(),
             about: about.clone(),
@@ -128,6 +141,10 @@ impl Sums {
     /// Adds a later time.
     pub fn add(&mut self, more: &Self) {
         self.covered_us = self.covered_us.saturating_add(more.covered_us);
+        self.span_us = match (self.span_us, more.span_us) {
+            (Some((from, to)), Some((begin, end))) => Some((from.min(begin), to.max(end))),
+            (one, other) => one.or(other),
+        };
         self.status |= more.status;
         self.explained = match (self.explained, more.explained) {
             (Some((one, two)), Some((more, total))) => Some((one.saturating_add(more), two.saturating_add(total))),
@@ -191,9 +208,15 @@ impl Sums {
         total.max(self.elapsed_us())
     }
 
-    /// Sessions that were active on average; `None` if the time is not known.
+    /// Sessions that were active on average; `None` if the time is not known. In a slot in which a long statement goes on, or ends, that is what
+    /// looks saw.
     pub fn active_sessions(&self) -> Option<f64> {
-        (self.covered_us > 0).then(|| self.database_us() as f64 / self.covered_us as f64)
+        let counted = (self.covered_us > 0).then(|| self.database_us() as f64 / self.covered_us as f64)?;
+        let (least, factor, looks) = APART;
+        let sampled = self.about.sampled.filter(|sampled| sampled.samples >= looks && sampled.us > 0);
+        let seen = sampled.map_or(counted, |sampled| self.seen_us() as f64 / sampled.us as f64);
+        let (low, high) = (counted.min(seen), counted.max(seen));
+        Some(if high - low > least && high > factor * low { seen } else { counted })
     }
 
     /// The share of the database time that statements explain, in percent up to 100.
@@ -224,10 +247,15 @@ impl Sums {
     }
 
     /// The metric that says most of what cost most. Where what statements count of themselves explains little of the time, as with commits
-    /// that wait for the log, samples say more, if there are enough.
+    /// that wait for the log, samples say more, if enough of them found sessions at work on statements that are known.
     pub fn best_metric(&self) -> Metric {
         let is_explained = self.coverage_percent().is_some_and(|percent| percent >= EXPLAINED_PERCENT);
-        if !is_explained && self.seen_us() / SAMPLE_US >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
+        let named_us = self
+            .waits
+            .iter()
+            .filter(|((item, _), _)| item.is_some())
+            .fold(0_u64, |sum, (_, us)| sum.saturating_add(*us));
+        if !is_explained && named_us / SAMPLE_US >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
     }
 
     /// Statements by a metric, the most first.
@@ -320,7 +348,7 @@ mod tests {
         assert!((all.coverage_percent().unwrap() - 81.818).abs() < 0.01);
         let order: Vec<u128> = all.ranked().iter().map(|((item, _), _)| item.0).collect();
         assert_eq!(order, [1, 2, 3]);
-        assert_eq!(all.status_words(), "exact (statements were dropped)");
+        assert_eq!(all.status_words(), "lower_bound (statements were dropped)");
         // Without a total, what statements explain is all that is known.
         all.add(&of(&slot(&[(3, false, 700)], None)));
         assert_eq!(

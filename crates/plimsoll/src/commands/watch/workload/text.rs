@@ -123,7 +123,8 @@ fn name(first: &str, tokens: &[Token], tables: &[(&str, &str)]) -> String {
     let table = tables.first().map(|(table, _)| *table).or_else(into);
     let table = table.map(|table| table.rsplit('.').next().unwrap_or(table).to_ascii_lowercase());
     let all = table.map_or_else(|| first.to_owned(), |table| format!("{first}-{table}"));
-    all.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(LONGEST_NAME).collect()
+    let signs = all.chars().map(|c| if c == '_' { '-' } else { c });
+    signs.filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(LONGEST_NAME).collect()
 }
 
 /// The text with named parameters, and its tokens, with how many values stand in it.
