@@ -129,7 +129,7 @@ impl News {
         if watched.saturating_mul(100) < before.end.abs_diff(before.start).saturating_mul(WATCHED_PERCENT) {
             return Ok(Self::default());
         }
-        let older = kept.store.first_seen(kept.watched.number)?.into_iter().filter(|(_, us)| *us < range.start);
+        let older = first_seen.into_iter().filter(|(_, us)| *us < range.start);
         let older: BTreeSet<Item> = older.map(|(item, _)| one(item)).collect();
         let mut new = find(&sums.as_one(&same), &seen, |item| older.contains(&item));
         // Without a text nobody knows whether it is that of another one.
@@ -139,6 +139,7 @@ impl News {
             .map(|(item, share, since)| (names::name(*item, &kept.texts, SHORT_TEXT), *share, *since))
             .collect();
         let by_text: BTreeMap<Item, Since> = new.into_iter().map(|(item, _, since)| (item, since)).collect();
+        let Some(first_seen) = kept.first_seen()? else { return Ok(Self::default()) };
         let items = sums.by_query.keys().filter_map(|(item, _)| Some((*item, *by_text.get(&one(*item))?)));
         Ok(Self { before: Some(before), new: items.collect(), sentence: sentence(&named) })
     }

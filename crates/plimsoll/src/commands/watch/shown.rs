@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_measurement::counters::{Item, Values};
 use plimsoll_measurement::exit;
-use plimsoll_report::model::{Cell, Part, Picture, Rank, Report, Table, number, text};
+use plimsoll_report::model::{Cell, Part, Picture, Rank, Report, Table, Tone, number, text};
 use plimsoll_report::{html, terminal};
 use plimsoll_store::Happened;
 use serde_json::{Map, Value, json};
@@ -18,6 +18,7 @@ use super::names::{self, measures, put};
 use super::news::News;
 use super::plans::{self, Changed};
 use super::ranges::{self, shown};
+use super::reopened::Reopened;
 use super::rows::{self, Row, rows};
 use super::show;
 use super::stored::Kept;
@@ -34,7 +35,7 @@ const HOUR_US: i64 = 3_600_000_000;
 pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse("--where", &options.filters)?;
-    let kept = Kept::find(options.target.as_deref(), settings)?;
+    let kept = Kept::open(options.target.as_deref(), &options.source, settings, printer)?;
     let range = range(options, &kept)?;
     looked_at(options, &kept, &range, (wanted, &filters), |shown| {
         if options.json {
@@ -182,6 +183,9 @@ impl Shown<'_> {
             other.insert("sums".to_owned(), count.into());
             object.insert("other".to_owned(), other.into());
         }
+        if self.kept.is_reopened() {
+            Reopened::leave_out(&mut object);
+        }
         object.into()
     }
 
@@ -211,7 +215,8 @@ impl Shown<'_> {
         let mut report = Report::new(format!("The workload of {}", self.kept.watched.target));
         report.about.push(self.span());
         let also = [self.news.sentence.clone(), plans::sentence(self.changes, texts)];
-        let answer = show::answer(self.sums, texts, &show::slots(self.sums.about.slots), also);
+        let mut answer = show::answer(self.sums, texts, &show::slots(self.sums.about.slots), also);
+        answer.say(Tone::Quiet, self.kept.is_reopened().then(Reopened::absent_in_words));
         let (mut picture, mut table) = (Part::of(Rank::Picture), Part::of(Rank::Table));
         let (open, mut folded) = self.charts(filters)?;
         picture.pictures(open);
