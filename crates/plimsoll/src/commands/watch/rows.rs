@@ -155,6 +155,7 @@ impl Row {
             (None, _) => {}
         }
         put(&mut object, "new", self.since.map(Since::name));
+        put(&mut object, "week_before", self.since.filter(|since| since.ran_week_before()).map(|_| true));
         if self.is_nested {
             object.insert("nested".to_owned(), true.into());
         }
