@@ -12,6 +12,7 @@ use plimsoll_clock::{Clock, RealClock};
 use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Levels;
+use crate::reading::SavedReading;
 use crate::saving::Saving;
 use crate::self_test::SelfTest;
 use crate::target::{Credentials, Notation, Target};
@@ -73,6 +74,14 @@ pub trait Database: Workspaces + Sessions + Telemetry + Moves {
     /// # Errors
     /// If no connection can be made.
     fn saving(&self) -> Result<Option<Saving>> {
+        Ok(None)
+    }
+
+    /// What reads such tables, and writes nothing; `None` where nothing can be saved.
+    ///
+    /// # Errors
+    /// If no connection can be made, or there is no such file.
+    fn saved_reading(&self) -> Result<Option<SavedReading>> {
         Ok(None)
     }
 

@@ -2,6 +2,7 @@
 
 mod counting;
 mod sessions;
+mod share;
 mod values;
 
 use plimsoll_measurement::counters::{Item, Snapshot};
@@ -10,6 +11,7 @@ use crate::error::Result;
 
 pub use counting::Counting;
 pub use sessions::{SeenSession, SessionSample, Wait, WaitClass};
+pub use share::share_in_words;
 pub use values::without_values;
 
 /// What a statement's text says of it.
@@ -62,6 +64,12 @@ pub trait QuerySampler: Send {
 
     /// What may spoil the readings, in a sentence each, with what mends it: as the last reading found it.
     fn warnings(&self) -> Vec<String>;
+
+    /// How much of the work is in no row, though the server counts it, if that is worth a word: since the first reading, and after a single
+    /// one since its counters began.
+    fn unlisted(&self) -> Option<String> {
+        None
+    }
 
     /// Reads the texts of these statements; more than [`MOST_TEXTS`] are left out. It costs a server more than the counters do, so that
     /// it is asked for few of them.

@@ -130,11 +130,61 @@ pub trait SavingSession: Send {
     /// table is marked with.
     fn question<'t>(&self, table: &'t SavedTable, mark: &'t str) -> (String, Vec<Value<'t>>);
 
+    /// The same for who only reads: the table may be another user's.
+    fn question_to_read<'t>(&self, table: &'t SavedTable, mark: &'t str) -> (String, Vec<Value<'t>>) {
+        self.question(table, mark)
+    }
+
     /// The statements that make a table, with its mark: all of it, or nothing.
     fn create(&self, table: &SavedTable, columns: &str, mark: &str) -> String;
 
     /// What makes an INSERT pass over rows that are there.
     fn passing_over(&self, table: &SavedTable) -> String;
+}
+
+/// An error if a table's name has a schema where tables are in none.
+pub(crate) fn check_schema(place: &dyn SavingSession, table: &SavedTable) -> Result<()> {
+    if table.schema.is_none() || place.has_schemas() {
+        return Ok(());
+    }
+    let message = format!("{} names a schema, and tables there are in none", table.shown());
+    Err(Error::new(ErrorKind::Usage, message).hint("name the table alone: it is in the database of the URL"))
+}
+
+/// What a table is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// To add rows to it.
+    Add,
+    /// To read it.
+    Read,
+}
+
+/// Whether a table is there and ours.
+pub(crate) fn is_there(place: &mut dyn SavingSession, table: &SavedTable, wish: Wish) -> Result<bool> {
+    let mark = table.mark();
+    let ((sql, values), hint) = match wish {
+        Wish::Add => (place.question(table, &mark), "name another table with --table; this one was left as it is"),
+        Wish::Read => {
+            (place.question_to_read(table, &mark), "name the table that 'plimsoll watch --save-to' was given")
+        }
+    };
+    let (mut found, mut is_marked) = (Vec::new(), true);
+    let text = |value: Value<'_>| if let Value::Text(text) = value { text.to_owned() } else { String::new() };
+    place.session().query(&sql, &values, &[ColumnType::Text(u16::MAX); 3], &mut |row| {
+        found.push([0, 1].map(|at| text(row.get(at))));
+        is_marked &= row.get(2) == Value::Text(&mark);
+        Ok(())
+    })?;
+    let wanted: Vec<[String; 2]> =
+        table.columns.iter().map(|column| [column.name.to_owned(), place.type_of(column.kind)[1].to_owned()]).collect();
+    let problem = match () {
+        () if found.is_empty() => return Ok(false),
+        () if !is_marked => "is there and was not made by 'plimsoll watch'",
+        () if found != wanted => "has other columns than those that are saved",
+        () => return Ok(true),
+    };
+    Err(Error::new(ErrorKind::Safety, format!("{} {problem}", table.shown())).hint(hint))
 }
 
 /// Adds rows to tables of ours.
@@ -156,12 +206,8 @@ impl Saving {
     pub fn begin(&mut self, tables: &[&SavedTable]) -> Result<()> {
         let mut missing = Vec::new();
         for table in tables {
-            if table.schema.is_some() && !self.place.has_schemas() {
-                let message = format!("{} names a schema, and tables there are in none", table.shown());
-                return Err(Error::new(ErrorKind::Usage, message)
-                    .hint("name the table alone: it is made in the database of the URL"));
-            }
-            if !self.is_there(table)? {
+            check_schema(self.place.as_ref(), table)?;
+            if !is_there(self.place.as_mut(), table, Wish::Add)? {
                 missing.push(*table);
             }
         }
@@ -200,32 +246,6 @@ impl Saving {
             return Err(error);
         }
         self.place.session().execute(end, &[]).map(drop)
-    }
-
-    /// Whether a table is there and ours.
-    fn is_there(&mut self, table: &SavedTable) -> Result<bool> {
-        let mark = table.mark();
-        let (sql, values) = self.place.question(table, &mark);
-        let (mut found, mut is_marked) = (Vec::new(), true);
-        let text = |value: Value<'_>| if let Value::Text(text) = value { text.to_owned() } else { String::new() };
-        self.place.session().query(&sql, &values, &[ColumnType::Text(u16::MAX); 3], &mut |row| {
-            found.push([0, 1].map(|at| text(row.get(at))));
-            is_marked &= row.get(2) == Value::Text(&mark);
-            Ok(())
-        })?;
-        let wanted: Vec<[String; 2]> = table
-            .columns
-            .iter()
-            .map(|column| [column.name.to_owned(), self.place.type_of(column.kind)[1].to_owned()])
-            .collect();
-        let problem = match () {
-            () if found.is_empty() => return Ok(false),
-            () if !is_marked => "is there and was not made by 'plimsoll watch'",
-            () if found != wanted => "has other columns than those that are saved",
-            () => return Ok(true),
-        };
-        Err(Error::new(ErrorKind::Safety, format!("{} {problem}", table.shown()))
-            .hint("name another table with --table; this one was left as it is"))
     }
 
     /// What a new table has in its parentheses.

@@ -22,6 +22,7 @@ pub use self::run::{Multiples, Run};
 pub use self::simulate::Simulate;
 pub use self::watch::{
     By, Chart, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchMark, WatchSave, WatchShow,
+    WatchSource,
 };
 
 /// Where the demo writes its page if nobody says where.

@@ -19,6 +19,7 @@ use plimsoll_store::{Keep, ProfileStore, RunStore, Save};
 use serde_json::Value;
 use watched::{begun, interrupted, load, server};
 
+const LOAD: &str = "INSERT INTO held";
 const MINUTE_US: i64 = 60_000_000;
 const HOUR_US: i64 = 60 * MINUTE_US;
 
@@ -42,13 +43,13 @@ fn minute(start_us: i64, items: &[Item]) -> Record {
     Record { bucket, about, waits: BTreeMap::new() }
 }
 
-/// Keeps minutes of a time in which only the load ran.
-fn watch_then(scene: &Scene, target: &str, minutes: impl Iterator<Item = i64>) {
+/// Keeps minutes of a time in which only statements ran that begin like this.
+fn watch_then(scene: &Scene, target: &str, begin: &str, minutes: impl Iterator<Item = i64>) {
     let store = ProfileStore::of(Arc::new(RunStore::open(scene.store()).unwrap()));
     let (number, known) = store.begin(target, "postgresql").unwrap();
     let texts = store.texts(number).unwrap().into_iter();
-    let of_load = texts.filter(|text| text.text.as_ref().is_some_and(|text| text.starts_with("INSERT INTO held")));
-    let items: Vec<Item> = of_load.map(|text| text.item).collect();
+    let meant = texts.filter(|text| text.text.as_ref().is_some_and(|text| text.starts_with(begin)));
+    let items: Vec<Item> = meant.map(|text| text.item).collect();
     assert!(!items.is_empty());
     let records: Vec<Record> = minutes.map(|start_us| minute(start_us, &items)).collect();
     let (reads, changes) = (known.reads(), known.changes());
@@ -108,9 +109,9 @@ fn a_statement_is_new_that_did_not_run_at_the_same_time_of_the_day_before() {
     // Up to three hours, as the last watch may be in the next hour, or be shown with the one before.
     let begin_us = (from_us.div_euclid(HOUR_US) - 24) * HOUR_US;
     let minutes = |from: i64, to: i64| (from..to).map(move |at| begin_us + at * MINUTE_US);
-    watch_then(&scene, &target, minutes(0, 20));
+    watch_then(&scene, &target, LOAD, minutes(0, 20));
     assert!(shown(&scene, &[]).get("day_before").is_none(), "a part of the time is not enough");
-    watch_then(&scene, &target, minutes(20, 180));
+    watch_then(&scene, &target, LOAD, minutes(20, 180));
 
     let after = shown(&scene, &["--from", &between]);
     assert!(after["day_before"]["from"].as_str().unwrap() < after["from"].as_str().unwrap(), "{after}");
@@ -128,6 +129,17 @@ fn a_statement_is_new_that_did_not_run_at_the_same_time_of_the_day_before() {
         "{said}"
     );
     assert!(said.lines().any(|line| line.contains("SELECT max") && line.contains(" new")), "{said}");
+
+    // Some work is that of a day of the week.
+    watch_then(&scene, &target, "SELECT sum", minutes(0, 180).map(|start_us| start_us - 6 * 24 * HOUR_US));
+    let weekly = shown(&scene, &["--from", &between]);
+    assert_eq!(since(&weekly, "SELECT sum").as_deref(), Some("since_day_before"), "{weekly}");
+    let rows = weekly["rows"].as_array().unwrap().iter().filter(|row| row["week_before"] == true);
+    let texts: Vec<&str> = rows.map(|row| row["text"].as_str().unwrap()).collect();
+    assert!(texts.len() == 1 && texts[0].starts_with("SELECT sum"), "{weekly}");
+    let said = scene.say(&["watch", "show", "--from", &between]).out;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("of the day before, and 1 of them did a week before"), "{said}");
 
     // The summary of a watch says it as well, and its page.
     let page = scene.path("new.html");

@@ -47,6 +47,15 @@ impl Status {
         Self(bits & 63)
     }
 
+    /// The status of these words, as it says itself; `None` if a word is none of them.
+    pub fn of_words(words: &str) -> Option<Self> {
+        let bit = |word: &str| Self::NAMES.iter().find(|(_, name)| *name == word).map(|(bit, _)| *bit);
+        if words == "exact" {
+            return Some(Self::EXACT);
+        }
+        words.split('+').try_fold(Self::EXACT, |all, word| Some(all | bit(word)?))
+    }
+
     /// This status where it holds, else an exact one.
     pub(crate) const fn when(self, holds: bool) -> Self {
         if holds { self } else { Self::EXACT }
@@ -84,6 +93,8 @@ mod tests {
         let status = Status::GAP | Status::CREDITED;
         assert!(status.has(Status::GAP) && !status.has(Status::PARTIAL) && status.has(Status::EXACT));
         assert_eq!((status.to_string().as_str(), Status::EXACT.to_string().as_str()), ("credited+gap", "exact"));
+        assert_eq!((Status::of_words("credited+gap"), Status::of_words("exact")), (Some(status), Some(Status::EXACT)));
+        assert_eq!((Status::of_words(""), Status::of_words("gap+lost")), (None, None));
         assert_eq!((Status::from_bits(status.bits()), Status::from_bits(64)), (status, Status::EXACT));
     }
 }

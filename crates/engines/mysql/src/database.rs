@@ -9,8 +9,8 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
-    QuerySampler, RequestAccess, Requester, Result, Sampler, Saving, SelfTest, Session, Sessions, Table, Telemetry,
-    Transfer, Workspace, WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Requester, Result, Sampler, SavedReading, Saving, SelfTest, Session, Sessions, Table,
+    Telemetry, Transfer, Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -62,6 +62,10 @@ impl Database for MySqlDatabase {
 
     fn saving(&self) -> Result<Option<Saving>> {
         saving::open(&self.connector, self.server.facts).map(Some)
+    }
+
+    fn saved_reading(&self) -> Result<Option<SavedReading>> {
+        saving::read(&self.connector, self.server.facts).map(Some)
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {

@@ -2,6 +2,7 @@
 //!
 //! A row is a digest in a database. The server drops none: what it has no room for is counted in one row without a digest.
 
+mod prepared;
 mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use super::connection::{Connection, Rows};
 use super::error::statement as fault;
 use super::product::Product;
 use super::statements::{fill, text};
+use prepared::{Counted, Prepared};
 use sessions::{Begun, begun, item_of, number, session_of, text_of, us};
 
 const NAME: &str = "plimsoll watch";
@@ -50,6 +52,7 @@ pub(super) struct DigestSampler {
     begun: BTreeMap<i64, Begun>,
     listed: Listed,
     counting: Counting,
+    prepared: Prepared,
     /// Whether sessions that wait for row locks are seen.
     sees_transactions: bool,
 }
@@ -164,6 +167,7 @@ impl DigestSampler {
             begun: BTreeMap::new(),
             listed: Listed::default(),
             counting: Counting::default(),
+            prepared: Prepared::default(),
             sees_transactions: true,
         };
         // All questions are asked once: so the server knows all of ours by the time that they are looked for.
@@ -174,6 +178,7 @@ impl DigestSampler {
         sampler.texts(&[])?;
         sampler.sessions()?;
         sampler.holders()?;
+        sampler.executed_prepared()?;
         // This question is one of them.
         sampler.find_own()?;
         sampler.is_new = true;
@@ -273,6 +278,17 @@ impl DigestSampler {
         Ok(answer.unwrap_or_default().iter().filter_map(of).collect())
     }
 
+    /// What the server executed by the binary protocol, if it gives that no digest.
+    fn executed_prepared(&mut self) -> Result<Option<Counted>> {
+        let product = self.product()?;
+        if product != Product::MariaDb {
+            return Ok(None);
+        }
+        let rows = self.ask(product.text("prepared statements"))?;
+        let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
+        Ok(number(row, 0).zip(us(row, 1)).map(|(executions, us)| Counted::of(executions, us)))
+    }
+
     /// Whether all statements were counted since the last reading.
     fn was_counting(&mut self) -> Result<bool> {
         let why = match Facts::of(self.ask(text("statistics of statements"))) {
@@ -305,6 +321,9 @@ impl QuerySampler for DigestSampler {
         let mut start = self.edge()?;
         let rows = self.rows()?;
         let mut end = self.edge()?;
+        if let Some(counted) = self.executed_prepared()? {
+            self.prepared.read(counted.with(&rows, end.total));
+        }
         let is_complete = self.was_counting()?;
         if !is_complete {
             // What is not counted by statement is not in the sum of all of them either.
@@ -318,6 +337,10 @@ impl QuerySampler for DigestSampler {
 
     fn own(&self) -> Vec<Item> {
         self.own.iter().copied().collect()
+    }
+
+    fn unlisted(&self) -> Option<String> {
+        self.prepared.sentence()
     }
 
     fn room(&self) -> Option<u64> {

@@ -1,18 +1,20 @@
-//! Adds rows to tables of ours in the database of the URL.
+//! Adds rows to tables of ours in the database of the URL, and reads them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::{Result, SavedTable, SavedType, Saving, SavingSession, Session, Value};
+use plimsoll_engine::{Result, SavedReading, SavedTable, SavedType, Saving, SavingSession, Session, Value};
 
 use super::connect::Connector;
 use super::describe::ServerFacts;
-use super::session::MySqlSession;
+use super::session::{MySqlSession, Outside};
 use super::statements::{fill, quoted};
 
 const NAME: &str = "plimsoll watch";
 /// What takes longer is given up, and done again later: somebody may hold a lock on the table.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Rows of months may take a while to be gathered.
+const PATIENCE_TO_READ: Duration = Duration::from_mins(10);
 
 struct MySqlSaving {
     session: MySqlSession,
@@ -21,8 +23,14 @@ struct MySqlSaving {
 
 /// Connects.
 pub(super) fn open(connector: &Arc<Connector>, facts: ServerFacts) -> Result<Saving> {
-    let (session, database) = MySqlSession::outside(connector, facts, NAME, PATIENCE)?;
+    let (session, database) = MySqlSession::outside(connector, facts, Outside::Writes, (NAME, PATIENCE))?;
     Ok(Saving::of(Box::new(MySqlSaving { session, database })))
+}
+
+/// Connects to read, and to change nothing.
+pub(super) fn read(connector: &Arc<Connector>, facts: ServerFacts) -> Result<SavedReading> {
+    let (session, database) = MySqlSession::outside(connector, facts, Outside::Reads, (NAME, PATIENCE_TO_READ))?;
+    Ok(SavedReading::of(Box::new(MySqlSaving { session, database })))
 }
 
 impl SavingSession for MySqlSaving {

@@ -16,9 +16,16 @@ use super::connection::{Connection, Failed, Prepared};
 use super::contents::{Contents, PROCEDURE, TABLE};
 use super::describe::ServerFacts;
 use super::dialect;
-use super::statements::{fill, of_place, of_table};
+use super::statements::{fill, of_place, of_table, text};
 use super::working::connect;
 use super::{counters, load, rows, workspace};
+
+/// What a session in the user's own database does there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outside {
+    Writes,
+    Reads,
+}
 
 /// A connection with statements that work in one place.
 pub(super) struct MySqlSession {
@@ -47,18 +54,21 @@ impl MySqlSession {
     pub(super) fn outside(
         connector: &Arc<Connector>,
         facts: ServerFacts,
-        name: &str,
-        patience: Duration,
+        what: Outside,
+        (name, patience): (&str, Duration),
     ) -> Result<(Self, String)> {
         let database = connector.database().map(str::to_owned).ok_or_else(|| {
-            Error::new(ErrorKind::Usage, "the URL names no database, in which a table could be made")
+            Error::new(ErrorKind::Usage, "the URL names no database, in which a table could be")
                 .hint("name one behind the server: mysql://me@db.example/mine")
         })?;
         let mut connection = connector.connect_in(&database, name)?;
         connection.set(connection.server.product.text("settings of a session"))?;
         connection.link.set_timeout(Some(patience));
-        // Also for users who could write there all the same.
-        workspace::writable_server(&mut connection)?;
+        match what {
+            // Also for users who could write there all the same.
+            Outside::Writes => workspace::writable_server(&mut connection).map(drop)?,
+            Outside::Reads => connection.set(text("read only")).map(drop)?,
+        }
         let (clock, statements) = (Arc::clone(&connector.clock), HashMap::new());
         // A name for statements that nobody asks for here.
         let workspace = Workspace::run("none")?;

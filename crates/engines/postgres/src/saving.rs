@@ -1,17 +1,19 @@
-//! Adds rows to tables of ours among the user's own, each of which is named with its schema.
+//! Adds rows to tables of ours among the user's own, each of which is named with its schema, and reads them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::{Result, SavedTable, SavedType, Saving, SavingSession, Session, Value};
+use plimsoll_engine::{Result, SavedReading, SavedTable, SavedType, Saving, SavingSession, Session, Value};
 
 use super::connect::Connector;
 use super::session::PostgresSession;
-use super::statements::{QUOTING, filled};
+use super::statements::{QUOTING, filled, sql};
 
 const NAME: &str = "plimsoll watch";
 /// What takes longer is given up, and done again later: somebody may hold a lock on the table.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Rows of months may take a while to be gathered.
+const PATIENCE_TO_READ: Duration = Duration::from_mins(10);
 /// The schema that tables are in if none is named.
 const USUAL_SCHEMA: &str = "public";
 
@@ -21,6 +23,13 @@ struct PostgresSaving(PostgresSession);
 pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Saving> {
     let session = PostgresSession::outside(connector, version, NAME, PATIENCE)?;
     Ok(Saving::of(Box::new(PostgresSaving(session))))
+}
+
+/// Connects to read, and to change nothing.
+pub(super) fn read(connector: &Arc<Connector>, version: u32) -> Result<SavedReading> {
+    let mut session = PostgresSession::outside(connector, version, NAME, PATIENCE_TO_READ)?;
+    session.execute(sql("no writes"), &[])?;
+    Ok(SavedReading::of(Box::new(PostgresSaving(session))))
 }
 
 fn schema(table: &SavedTable) -> &str {
@@ -61,6 +70,11 @@ impl SavingSession for PostgresSaving {
     fn question<'t>(&self, table: &'t SavedTable, _: &'t str) -> (String, Vec<Value<'t>>) {
         let words = [("schema", schema(table)), ("table", table.name.as_str())];
         (filled("columns of what is saved", &words), Vec::new())
+    }
+
+    fn question_to_read<'t>(&self, table: &'t SavedTable, _: &'t str) -> (String, Vec<Value<'t>>) {
+        let words = [("schema", schema(table)), ("table", table.name.as_str())];
+        (filled("columns of what is read", &words), Vec::new())
     }
 
     /// Statements of one text are one transaction.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use plimsoll_engine::process;
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Folders, Lease, Moves, Part,
-    QuerySampler, RequestAccess, Result, Saving, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
-    WorkspaceKind, WorkspaceStatus, Workspaces,
+    QuerySampler, RequestAccess, Result, SavedReading, Saving, SelfTest, Session, Sessions, Table, Telemetry, Transfer,
+    Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 
 use super::counted::StatementSampler;
@@ -35,6 +35,10 @@ impl Database for SqliteDatabase {
 
     fn saving(&self) -> Result<Option<Saving>> {
         saving::open(self).map(Some)
+    }
+
+    fn saved_reading(&self) -> Result<Option<SavedReading>> {
+        saving::read(self).map(Some)
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {

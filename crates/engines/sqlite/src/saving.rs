@@ -1,12 +1,16 @@
-//! Adds rows to tables of ours in the file that the URL names: the one case in which that is written to, or made.
+//! Adds rows to tables of ours in the file that the URL names: the one case in which that is written to, or made. And reads them.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_engine::{Error, RequestAccess, Result, SavedTable, SavedType, Saving, SavingSession, Session, Value};
-use rusqlite::OpenFlags;
+use plimsoll_engine::{
+    Error, ErrorKind as Kind, RequestAccess, Result, SavedReading, SavedTable, SavedType, Saving, SavingSession,
+    Session, Value,
+};
+use rusqlite::{Connection, OpenFlags};
 
 use super::errors::{from_io, from_sqlite};
 use super::existing;
@@ -46,9 +50,28 @@ pub(super) fn open(database: &SqliteDatabase) -> Result<Saving> {
         connection.pragma_update(None, "page_size", database.options.page_bytes as i64).map_err(failed)?;
         database.check(&file, &connection)?;
     }
+    saving(database, connection, file).map(|saving| Saving::of(Box::new(saving)))
+}
+
+/// Opens the file to read it, and makes none.
+pub(super) fn read(database: &SqliteDatabase) -> Result<SavedReading> {
+    let file = database.location.named();
+    let is_there = fs::metadata(&file).is_ok_and(|there| there.is_file() && there.len() > 0);
+    // What lies beside a file that is empty would be removed.
+    if !is_there {
+        return Err(Error::new(Kind::Missing, format!("{} holds no database", file.display()))
+            .hint("name the file that 'plimsoll watch --save-to' was given"));
+    }
+    let connection = database.connect(&file, OpenFlags::empty())?;
+    let failed = |error| from_sqlite(error, database.location.folder());
+    connection.pragma_update(None, "query_only", true).map_err(failed)?;
+    saving(database, connection, file).map(|saving| SavedReading::of(Box::new(saving)))
+}
+
+fn saving(database: &SqliteDatabase, connection: Connection, file: PathBuf) -> Result<SqliteSaving> {
+    let failed = |error| from_sqlite(error, database.location.folder());
     existing::keep_others_out(&connection, RequestAccess::OWN).map_err(failed)?;
-    let session = SqliteSession::new(connection, file, &database.options, Arc::clone(&database.clock));
-    Ok(Saving::of(Box::new(SqliteSaving(session))))
+    Ok(SqliteSaving(SqliteSession::new(connection, file, &database.options, Arc::clone(&database.clock))))
 }
 
 fn quoted(name: &str) -> String {

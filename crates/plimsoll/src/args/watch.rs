@@ -20,6 +20,7 @@ Examples:
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch show --by object                                    the same by procedure and function (SQL Server)
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
+  plimsoll watch show --file slots.csv                               what 'watch export' wrote; --saved URL --table NAME for tables
 
 It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server that it watches, unless --save-to names it. Slots are kept in the result store, with the texts of
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
@@ -94,12 +95,35 @@ pub struct WatchSave {
     pub save_password_file: Option<PathBuf>,
 }
 
+/// Where what was watched is read from, if that is not the result store.
+#[derive(Debug, Default, Args)]
+pub struct WatchSource {
+    /// Read what 'plimsoll watch export' wrote, as CSV or as JSON Lines, in place of the result store.
+    #[arg(long, value_name = "FILE", conflicts_with = "saved")]
+    pub file: Option<PathBuf>,
+    /// Read what 'plimsoll watch --save-to URL --table NAME' saved. The right to read both tables is enough.
+    #[arg(long, value_name = "URL", requires = "table")]
+    pub saved: Option<String>,
+    /// The table that --saved reads, on PostgreSQL also SCHEMA.NAME.
+    #[arg(long, value_name = "NAME", requires = "saved")]
+    pub table: Option<String>,
+    /// Read only this watching of them, by the begin of its number; 'plimsoll watch list' lists them. May be given several times
+    /// [default: all of the server].
+    #[arg(long, value_name = "ID")]
+    pub session: Vec<String>,
+    /// File with the password for --saved in its first line. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
+    #[arg(long, value_name = "FILE", requires = "saved")]
+    pub password_file: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum WatchAction {
     /// Say what a server has counted so far, and whether a watch can rely on it.
     Check(WatchCheck),
     /// List the servers that were watched.
     List {
+        #[command(flatten)]
+        source: WatchSource,
         /// Print one JSON object per server.
         #[arg(long)]
         json: bool,
@@ -187,6 +211,8 @@ pub struct WatchShow {
     /// The server, as it was watched [default: the one that was watched last].
     #[arg(value_name = "URL")]
     pub target: Option<String>,
+    #[command(flatten)]
+    pub source: WatchSource,
     /// Begin of the range [default: one hour before its end].
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<String>,
@@ -243,6 +269,8 @@ pub struct WatchCompare {
     /// The server, as it was watched [default: the one that was watched last].
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
+    #[command(flatten)]
+    pub source: WatchSource,
     /// Which statements count as the same.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = CompareBy::Text)]
     pub by: CompareBy,
@@ -267,6 +295,8 @@ pub struct WatchExport {
     /// The server, as it was watched [default: the one that was watched last].
     #[arg(value_name = "URL")]
     pub target: Option<String>,
+    #[command(flatten)]
+    pub source: WatchSource,
     /// Begin of the range [default: the begin of what is kept].
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<String>,

@@ -53,7 +53,7 @@ pub fn check(options: &WatchCheck, settings: &Settings, printer: &Printer) -> Re
     let counted = Counted::of(&snapshot, sampler.room(), read, limits);
     let mut plans = sampler.cached_plans().map_err(failed)?;
     plans.sort_by_key(|one| std::cmp::Reverse(one.once_bytes));
-    let warnings = sampler.warnings();
+    let warnings: Vec<String> = sampler.warnings().into_iter().chain(sampler.unlisted()).collect();
     if options.json {
         let mut object = counted.json(target.display());
         object.insert("warnings".to_owned(), warnings.into());

@@ -178,6 +178,7 @@ impl Collector {
         for warning in self.sampler.warnings().iter().filter(|warning| !self.said.contains(warning)) {
             printer.warning(warning);
         }
+        self.sampler.unlisted().iter().for_each(|sentence| printer.warning(sentence));
         server
     }
 

@@ -16,6 +16,7 @@ use super::metrics::{BY_COMPLETION, BY_SAMPLES, Metric};
 use super::names::{self, SHORT_TEXT, put};
 use super::plans::{self, Changed, Plans};
 use super::ranges::{self, shown};
+use super::reopened::Reopened;
 use super::shown::metric;
 use super::stored::Kept;
 use super::sums::Sums;
@@ -33,7 +34,7 @@ const SAME_COVERAGE_POINTS: f64 = 5.0;
 pub fn compare(options: &WatchCompare, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse("--where", &options.filters)?;
-    let kept = Kept::find(options.target.as_deref(), settings)?;
+    let kept = Kept::open(options.target.as_deref(), &options.source, settings, printer)?;
     let before = kept.range(&options.before)?;
     let after = match &options.after {
         Some(text) => kept.range(text)?,
@@ -202,6 +203,7 @@ impl Compared<'_> {
         );
         answer.say(Tone::Quiet, (self.spans != self.asked).then_some(whole));
         answer.say(Tone::Plain, plans::sentence(&self.plans, &self.kept.texts));
+        answer.say(Tone::Quiet, self.kept.is_reopened().then(Reopened::absent_in_words));
         let apart = before.coverage_percent.zip(after.coverage_percent).map(|(one, other)| (one - other).abs());
         if apart.is_some_and(|apart| apart > SAME_COVERAGE_POINTS) {
             let text = "The two ranges are not known to the same part, so that a change may be one of what is known.";

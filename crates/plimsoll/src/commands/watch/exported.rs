@@ -1,5 +1,6 @@
 //! `plimsoll watch export`: a row for each statement and slot, as they are kept, or a definition of what was watched.
 
+use plimsoll_measurement::counters::Measure;
 use plimsoll_measurement::exit;
 use plimsoll_profile::Record;
 use plimsoll_report::csv;
@@ -19,7 +20,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 pub fn export(options: &WatchExport, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let kept = Kept::find(options.target.as_deref(), settings)?;
+    let kept = Kept::open(options.target.as_deref(), &options.source, settings, printer)?;
     let of = |text: &Option<String>, missing| text.as_deref().map_or(Ok(missing), |text| kept.moment(text));
     let range = ranges::checked(of(&options.from, kept.whole.start)?..of(&options.to, kept.whole.end)?, "the range")?;
     if let Some(path) = &options.workload {
@@ -57,8 +58,11 @@ struct Line<'l> {
 fn columns() -> Vec<Column> {
     let first = ["slot_start", "slot_end", "seconds", "slot_status", "coverage_percent", "id", "database", "nested"];
     let metrics = METRICS.map(|metric| metric.name);
-    first.into_iter().chain(metrics).chain(["status", "text"]).map(text).collect()
+    first.into_iter().chain(metrics).chain(["status", "text"]).chain(LAST).map(text).collect()
 }
+
+/// What makes the same of a file as of the store, beside what people read: behind all others, so that a column's place never changes.
+const LAST: [&str; 8] = ["cpu_us", "object", "sums", "slots", "explained_us", "total_us", "own_us", "server"];
 
 impl Line<'_> {
     fn text(&self) -> Option<&plimsoll_engine::QueryText> {
@@ -73,14 +77,37 @@ impl Line<'_> {
             Cell::from(record.bucket.covered_us as f64 / 1e6),
             sums.status.to_string().into(),
             sums.coverage_percent().into(),
-            self.key.map_or_else(|| "other".to_owned(), |(item, _)| names::id(item)).into(),
+            self.key.map_or_else(|| names::OTHER.to_owned(), |(item, _)| names::id(item)).into(),
             self.text().and_then(|text| text.database.clone()).into(),
             self.key.is_some_and(|(_, is_nested)| is_nested).to_string().into(),
         ];
         cells.extend(METRICS.map(|metric| Cell::from(self.sum.values.get(metric.measure))));
         cells.push(self.sum.status.to_string().into());
         cells.push(self.text().and_then(|text| text.text.clone()).into());
+        cells.extend(self.last().map(|value| match value {
+            Value::Null => Cell::default(),
+            Value::String(text) => text.into(),
+            value => value.as_u64().into(),
+        }));
         cells
+    }
+
+    /// The last columns; null where something is not known.
+    fn last(&self) -> [Value; LAST.len()] {
+        let about = &self.record.about;
+        let object = self.text().and_then(|text| text.object.as_deref());
+        let object = object.map(|name| if name.is_empty() { names::AD_HOC } else { name });
+        let sums = self.sums.rest.filter(|_| self.key.is_none()).map(|(sums, _)| sums);
+        [
+            self.sum.values.get(Measure::CpuUs).into(),
+            object.into(),
+            sums.into(),
+            about.slots.into(),
+            self.record.bucket.explained_us.into(),
+            self.record.bucket.total_us.into(),
+            about.own_us.into(),
+            self.kept.watched.target.as_str().into(),
+        ]
     }
 
     fn json(&self) -> Map<String, Value> {
@@ -91,12 +118,15 @@ impl Line<'_> {
         object.insert("seconds".to_owned(), (record.bucket.covered_us as f64 / 1e6).into());
         object.insert("slot_status".to_owned(), sums.status.to_string().into());
         put(&mut object, "coverage_percent", sums.coverage_percent());
-        let id = self.key.map_or_else(|| "other".to_owned(), |(item, _)| names::id(item));
+        let id = self.key.map_or_else(|| names::OTHER.to_owned(), |(item, _)| names::id(item));
         object.insert("id".to_owned(), id.into());
         put(&mut object, "database", self.text().and_then(|text| text.database.clone()));
         put(&mut object, "text", self.text().and_then(|text| text.text.clone()));
         object.insert("nested".to_owned(), self.key.is_some_and(|(_, is_nested)| is_nested).into());
         names::measures(&mut object, &self.sum);
+        for (name, value) in LAST.into_iter().zip(self.last()) {
+            put(&mut object, name, Some(value).filter(|value| !value.is_null()));
+        }
         object
     }
 }

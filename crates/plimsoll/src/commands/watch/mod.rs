@@ -22,6 +22,7 @@ mod news;
 mod pace;
 mod plans;
 mod ranges;
+mod reopened;
 mod rows;
 mod saved;
 mod saver;
@@ -29,6 +30,7 @@ mod show;
 mod shown;
 mod stored;
 mod sums;
+mod tables;
 mod workload;
 
 pub use self::beside::Beside;
@@ -41,7 +43,7 @@ use crate::settings::Settings;
 pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     match (&options.action, &options.target) {
         (Some(WatchAction::Check(options)), _) => checked::check(options, settings, printer),
-        (Some(WatchAction::List { json }), _) => listed::list(*json, settings, printer),
+        (Some(WatchAction::List { json, source }), _) => listed::list(*json, source, settings, printer),
         (Some(WatchAction::Mark(options)), _) => marked::mark(options, settings, printer),
         (Some(WatchAction::Show(options)), _) => shown::show(options, settings, printer),
         (Some(WatchAction::Compare(options)), _) => compared::compare(options, settings, printer),

@@ -16,6 +16,12 @@ use super::sums::{Sum, Sums};
 /// So much of a text stands in a line or in a table.
 pub const SHORT_TEXT: usize = 60;
 
+/// The sum of statements that are not listed, in place of an id.
+pub const OTHER: &str = "other";
+
+/// Statements that stand in no procedure, where one is named.
+pub const AD_HOC: &str = "ad hoc statements";
+
 pub type Texts = BTreeMap<Item, QueryText>;
 
 /// So much of a list of columns stands before its tables.

@@ -1,5 +1,5 @@
 //! Statements that are new: seen in a range, and not at the same time of the day before. Where that time was not watched in whole nothing is new:
-//! it is not known.
+//! it is not known. Of those that are new it is said if they ran at the same time a week before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,6 +16,8 @@ use crate::settings::Settings;
 /// In microseconds.
 const HOUR_US: i64 = 3_600_000_000;
 const DAY_US: i64 = 24 * HOUR_US;
+/// A week before is so long before the day before.
+const REST_OF_WEEK_US: i64 = 6 * DAY_US;
 
 /// From this part on, the time of the day before was watched.
 const WATCHED_PERCENT: u64 = 90;
@@ -28,6 +30,8 @@ const MOST_NAMED: usize = 3;
 pub enum Since {
     /// It ran before, and not at the same time of the day before.
     DayBefore,
+    /// The same, and it ran at the same time a week before: some work is that of a day of the week.
+    WeekBefore,
     /// It was never seen before, since the server is watched.
     Ever,
 }
@@ -36,9 +40,16 @@ impl Since {
     /// In JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::DayBefore => "since_day_before",
+            Self::DayBefore | Self::WeekBefore => "since_day_before",
             Self::Ever => "never_seen_before",
         }
+    }
+}
+
+impl Since {
+    /// Whether it is known to have run at the same time a week before.
+    pub fn ran_week_before(self) -> bool {
+        self == Self::WeekBefore
     }
 }
 
@@ -70,6 +81,12 @@ fn watched_us(record: &Record, time: &Range<i64>) -> u64 {
     bucket.covered_us.min(u64::try_from(within).unwrap_or(0))
 }
 
+/// Statements that ended in a record, or were seen in it.
+fn ran(record: &Record) -> impl Iterator<Item = Item> {
+    let ended = record.bucket.sums.keys().map(|key| key.item);
+    ended.chain(record.waits.keys().filter_map(|(item, _)| *item))
+}
+
 /// Statements with a noticeable part of the time that were not seen then, as those that are named for their text, the most first.
 fn find(all: &Sums, seen: &BTreeSet<Item>, is_older: impl Fn(Item) -> bool) -> Vec<(Item, f64, Since)> {
     let noticeable = all.noticeable();
@@ -93,10 +110,15 @@ fn sentence(new: &[(String, f64, Since)]) -> Option<String> {
             all if all == new.len() => ", and were never seen before".to_owned(),
             some => format!(", and {some} of them were never seen before"),
         };
+        let weekly = match new.iter().filter(|(.., since)| since.ran_week_before()).count() {
+            0 => String::new(),
+            all if all == new.len() => ", but a week before".to_owned(),
+            some => format!(", and {some} of them did a week before"),
+        };
         let more = if new.len() > MOST_NAMED { ", and others" } else { "" };
         return (!new.is_empty()).then(|| {
             format!(
-                "{} statements did not run at the same time of the day before{never}: {}{more}.",
+                "{} statements did not run at the same time of the day before{weekly}{never}: {}{more}.",
                 new.len(),
                 named.join(", ")
             )
@@ -107,8 +129,9 @@ fn sentence(new: &[(String, f64, Since)]) -> Option<String> {
         Since::Ever => {
             format!("'{name}' is new, with {share} of the time: it was never seen since the server is watched.")
         }
-        Since::DayBefore => {
-            format!("'{name}', with {share} of the time, did not run at the same time of the day before.")
+        Since::DayBefore | Since::WeekBefore => {
+            let weekly = if since.ran_week_before() { ", but did a week before" } else { "" };
+            format!("'{name}', with {share} of the time, did not run at the same time of the day before{weekly}.")
         }
     })
 }
@@ -116,6 +139,7 @@ fn sentence(new: &[(String, f64, Since)]) -> Option<String> {
 impl News {
     /// What is new in a range of what is kept, of which these are the sums.
     pub fn of(kept: &Kept, range: &Range<i64>, sums: &Sums) -> Result<Self, Failure> {
+        let Some(first_seen) = kept.first_seen()? else { return Ok(Self::default()) };
         // The same text is one statement: tables that are made anew have others for the server.
         let same = names::same_text(&kept.texts);
         let one = |item: Item| *same.get(&item).unwrap_or(&item);
@@ -123,17 +147,26 @@ impl News {
         let (mut watched, mut seen) = (0_u64, BTreeSet::new());
         kept.records(&before, |record| {
             watched = watched.saturating_add(watched_us(&record, &before));
-            seen.extend(record.bucket.sums.keys().map(|key| one(key.item)));
-            seen.extend(record.waits.keys().filter_map(|(item, _)| item.map(one)));
+            seen.extend(ran(&record).map(one));
         })?;
         if watched.saturating_mul(100) < before.end.abs_diff(before.start).saturating_mul(WATCHED_PERCENT) {
             return Ok(Self::default());
         }
-        let older = kept.store.first_seen(kept.watched.number)?.into_iter().filter(|(_, us)| *us < range.start);
+        let older = first_seen.into_iter().filter(|(_, us)| *us < range.start);
         let older: BTreeSet<Item> = older.map(|(item, _)| one(item)).collect();
         let mut new = find(&sums.as_one(&same), &seen, |item| older.contains(&item));
         // Without a text nobody knows whether it is that of another one.
         new.retain(|(item, ..)| same.contains_key(item));
+        if new.iter().any(|(.., since)| *since == Since::DayBefore) {
+            let week_before = before.start.saturating_sub(REST_OF_WEEK_US)..before.end.saturating_sub(REST_OF_WEEK_US);
+            let mut seen = BTreeSet::new();
+            kept.records(&week_before, |record| seen.extend(ran(&record).map(one)))?;
+            for (item, _, since) in &mut new {
+                if *since == Since::DayBefore && seen.contains(item) {
+                    *since = Since::WeekBefore;
+                }
+            }
+        }
         let named: Vec<_> = new
             .iter()
             .map(|(item, share, since)| (names::name(*item, &kept.texts, SHORT_TEXT), *share, *since))
@@ -227,6 +260,12 @@ mod tests {
             sentence(&[a.clone(), b]).unwrap(),
             "2 statements did not run at the same time of the day before, and 1 of them were never seen before: 'a' (60.0 %), 'b' (9.50 %)."
         );
+        let weekly = of("c", 2.0, Since::WeekBefore);
+        assert!(
+            sentence(std::slice::from_ref(&weekly)).unwrap().ends_with("of the day before, but did a week before.")
+        );
+        let two = sentence(&[weekly.clone(), of("d", 1.0, Since::DayBefore)]).unwrap();
+        assert!(two.contains("of the day before, and 1 of them did a week before: 'c'"), "{two}");
         let four = sentence(&[a.clone(), a.clone(), a.clone(), a]).unwrap();
         assert!(four.contains("4 statements") && four.ends_with("'a' (60.0 %), and others."), "{four}");
     }

@@ -35,6 +35,10 @@ type Group = (String, Option<Item>, Option<Plan>, bool);
 fn check(by: By, kept: &Kept, plans: &Plans) -> Result<(), Failure> {
     let lacks = |what: &str, how: &str| {
         let target = &kept.watched.target;
+        if kept.is_reopened() {
+            return Err(Failure::usage(format!("what was read of {target} has no {what}"))
+                .hint("rows are by statement: '--by query' shows them; what SQL Server tells beside is in the store"));
+        }
         Err(Failure::usage(format!("what was watched of {target} then has no {what}"))
             .hint(format!("SQL Server alone {how}; '--by query' shows statements")))
     };
@@ -82,8 +86,7 @@ pub fn rows(
             }
             By::Object => {
                 let object = known.and_then(|text| text.object.as_deref());
-                let name =
-                    object.map_or("object unknown", |name| if name.is_empty() { "ad hoc statements" } else { name });
+                let name = object.map_or("object unknown", |name| if name.is_empty() { names::AD_HOC } else { name });
                 (name.to_owned(), None)
             }
             By::Text => {
@@ -152,6 +155,7 @@ impl Row {
             (None, _) => {}
         }
         put(&mut object, "new", self.since.map(Since::name));
+        put(&mut object, "week_before", self.since.filter(|since| since.ran_week_before()).map(|_| true));
         if self.is_nested {
             object.insert("nested".to_owned(), true.into());
         }

@@ -14,7 +14,8 @@ use plimsoll_engine::{Database, Error, ErrorKind, Intents, Row, Saving, Value};
 use plimsoll_measurement::exit;
 
 use super::collector::Told;
-use super::saved::{SavedSlot, Tables};
+use super::saved::SavedSlot;
+use super::tables::Tables;
 use crate::args::{Access, WatchSave};
 use crate::engines;
 use crate::failure::Failure;

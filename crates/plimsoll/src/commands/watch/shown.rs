@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_measurement::counters::{Item, Measure, Values};
 use plimsoll_measurement::exit;
-use plimsoll_report::model::{Cell, Part, Picture, Rank, Report, Table, number, text};
+use plimsoll_report::model::{Cell, Part, Picture, Rank, Report, Table, Tone, number, text};
 use plimsoll_report::{html, terminal};
 use plimsoll_store::Happened;
 use serde_json::{Map, Value, json};
@@ -18,6 +18,7 @@ use super::names::{self, measures, put};
 use super::news::News;
 use super::plans::{self, Changed};
 use super::ranges::{self, shown};
+use super::reopened::Reopened;
 use super::rows::{self, Row, rows};
 use super::show;
 use super::stored::Kept;
@@ -34,7 +35,7 @@ const HOUR_US: i64 = 3_600_000_000;
 pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse("--where", &options.filters)?;
-    let kept = Kept::find(options.target.as_deref(), settings)?;
+    let kept = Kept::open(options.target.as_deref(), &options.source, settings, printer)?;
     let range = range(options, &kept)?;
     looked_at(options, &kept, &range, (wanted, &filters), |shown| {
         if options.json {
@@ -195,6 +196,9 @@ impl Shown<'_> {
             other.insert("sums".to_owned(), count.into());
             object.insert("other".to_owned(), other.into());
         }
+        if self.kept.is_reopened() {
+            Reopened::leave_out(&mut object);
+        }
         object.into()
     }
 
@@ -226,7 +230,8 @@ impl Shown<'_> {
         // Statements of one text are one in the answer, where they are in the table.
         let by_text = (self.options.by == By::Text).then(|| self.sums.as_one(&names::same_text(texts)));
         let of = by_text.as_ref().unwrap_or(self.sums);
-        let answer = show::answer(of, texts, &show::slots(self.sums.about.slots), also);
+        let mut answer = show::answer(of, texts, &show::slots(self.sums.about.slots), also);
+        answer.say(Tone::Quiet, self.kept.is_reopened().then(Reopened::absent_in_words));
         let (mut picture, mut table) = (Part::of(Rank::Picture), Part::of(Rank::Table));
         let (open, mut folded) = self.charts(filters)?;
         picture.pictures(open);

@@ -12,17 +12,25 @@ use plimsoll_store::{Filter, Happened, Profile, ProfileStore, RunStore, RunSumma
 
 use super::plans::Plans;
 use super::ranges;
+use super::reopened::{Place, Reopened};
 use super::sums::Sums;
+use crate::args::WatchSource;
 use crate::failure::Failure;
+use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// The kind of an event that somebody set.
 pub const MARK: &str = "mark";
 
-/// A target that was watched, and the store.
+/// Where what was watched is read from.
+enum Source {
+    Store(Arc<RunStore>, ProfileStore),
+    Saved(Box<Reopened>),
+}
+
+/// A target that was watched, and where that is kept.
 pub struct Kept {
-    runs: Arc<RunStore>,
-    pub store: ProfileStore,
+    source: Source,
     pub watched: Profile,
     /// From and to, in microseconds.
     pub whole: Range<i64>,
@@ -61,7 +69,33 @@ impl Kept {
         let (from_us, to_us) = watched.span_us.unwrap_or_default();
         let text = |Text { item, database, text, object }| (item, QueryText { item, database, text, object });
         let texts = store.texts(watched.number)?.into_iter().map(text).collect();
-        Ok(Self { runs, store, watched, whole: from_us..to_us, texts })
+        Ok(Self { source: Source::Store(runs, store), watched, whole: from_us..to_us, texts })
+    }
+
+    /// The same of what options name: a file that was exported, tables that slots were saved in, or the store.
+    pub fn open(
+        wanted: Option<&str>,
+        from: &WatchSource,
+        settings: &Settings,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        let Some(place) = Place::open(from, settings, printer)? else { return Self::find(wanted, settings) };
+        let (saved, target, texts) = place.choose(wanted, from)?;
+        let whole = saved.span_us();
+        let watched = Profile {
+            number: 0,
+            target,
+            engine: String::new(),
+            span_us: Some((whole.start, whole.end)),
+            covered_us: 0,
+            statements: texts.len() as u64,
+        };
+        Ok(Self { source: Source::Saved(Box::new(saved)), watched, whole, texts })
+    }
+
+    /// Whether it is a file or a table, which have less than the store.
+    pub const fn is_reopened(&self) -> bool {
+        matches!(self.source, Source::Saved(_))
     }
 
     /// A moment: a time, or the text of a mark.
@@ -76,7 +110,8 @@ impl Kept {
 
     /// When a mark was set, the last of that text.
     fn marked(&self, text: &str) -> Result<Option<i64>, Failure> {
-        let events = self.store.events(self.watched.number, (i64::MIN, i64::MAX))?;
+        let Source::Store(_, store) = &self.source else { return Ok(None) };
+        let events = store.events(self.watched.number, (i64::MIN, i64::MAX))?;
         let mark = events.into_iter().rfind(|event| event.kind == MARK && event.note == text.trim());
         Ok(mark.map(|mark| mark.from_us))
     }
@@ -95,14 +130,26 @@ impl Kept {
 
     /// Each record of a range.
     pub fn records(&self, range: &Range<i64>, each: impl FnMut(Record)) -> Result<(), Failure> {
-        Ok(self.store.records(self.watched.number, (range.start, range.end), each)?)
+        match &self.source {
+            Source::Store(_, store) => Ok(store.records(self.watched.number, (range.start, range.end), each)?),
+            Source::Saved(saved) => saved.records(range, each),
+        }
+    }
+
+    /// When each statement was first seen, in microseconds; `None` where that is not known.
+    pub fn first_seen(&self) -> Result<Option<Vec<(Item, i64)>>, Failure> {
+        match &self.source {
+            Source::Store(_, store) => Ok(Some(store.first_seen(self.watched.number)?)),
+            Source::Saved(_) => Ok(None),
+        }
     }
 
     /// What happened in a range, and which runs in the same store measured the server then, in order.
     pub fn events(&self, range: &Range<i64>) -> Result<Vec<Happened>, Failure> {
-        let mut all = self.store.events(self.watched.number, (range.start, range.end))?;
+        let Source::Store(runs, store) = &self.source else { return Ok(Vec::new()) };
+        let mut all = store.events(self.watched.number, (range.start, range.end))?;
         let filter = Filter { target: Some(self.watched.target.clone()), ..Filter::default() };
-        let runs = self.runs.summaries(&filter)?;
+        let runs = runs.summaries(&filter)?;
         all.extend(runs.into_iter().filter_map(mark).filter(|run| run.from_us < range.end && run.to_us > range.start));
         all.sort_by_key(|one| one.from_us);
         Ok(all)
