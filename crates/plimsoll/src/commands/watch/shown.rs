@@ -241,7 +241,7 @@ impl Shown<'_> {
         let stacked =
             if order.is_empty() { None } else { chart::over_time(self.kept, self.range, self.sort, &order, filters)? };
         let rest = self.rest();
-        let bars = chart::bars(&self.rows[..self.top().min(self.rows.len())], rest, self.sort);
+        let bars = chart::bars(&self.rows[..self.top().min(self.rows.len())], rest.as_ref(), self.sort);
         let scatter = chart::scatter(self.rows, &order);
         let mut charts = [(Chart::Stacked, stacked), (Chart::Bars, bars), (Chart::Scatter, scatter)];
         let open = charts.iter_mut().find(|(kind, _)| *kind == self.options.chart).and_then(|(_, chart)| chart.take());
