@@ -39,7 +39,7 @@ pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
 pub use mark::{Intent, Intents, Ledger, Mark, Part};
-pub use queries::{LONGEST_TEXT, MOST_TEXTS, QuerySampler, QueryText};
+pub use queries::{CountedViews, LONGEST_TEXT, MOST_TEXTS, QuerySampler, QueryText};
 pub use reading::{SavedPart, SavedReading};
 pub use request::{Answer, Cancel, RequestAccess, Requester, RowSource, Statement, Traffic};
 pub use saving::{SavedColumn, SavedTable, SavedType, Saving, SavingSession};

@@ -5,7 +5,8 @@ mod sessions;
 mod share;
 mod values;
 
-use plimsoll_measurement::counters::{Item, Snapshot};
+use plimsoll_measurement::Views;
+use plimsoll_measurement::counters::{Edge, Item, Snapshot, Source};
 
 use crate::error::Result;
 
@@ -42,6 +43,18 @@ pub struct CachedPlans {
     pub once: u64,
     /// The memory that these take.
     pub once_bytes: u64,
+}
+
+/// What a server has counted of waits, files or other counters, and at both ends of the read what tells whether two such reads can be
+/// compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedViews {
+    /// Before the first row.
+    pub start: Edge,
+    /// After the last row.
+    pub end: Edge,
+    /// What was counted of the source that was asked for.
+    pub views: Views,
 }
 
 /// So many characters of a text are read.
@@ -94,6 +107,16 @@ pub trait QuerySampler: Send {
     /// Whether it sees the statements of all programs, and not only of this one.
     fn sees_all(&self) -> bool {
         true
+    }
+
+    /// Reads all that the server has counted of waits, of files or of other counters, of whatever it does. `None` where it counts nothing of
+    /// the kind, or does not let us see it.
+    ///
+    /// # Errors
+    /// If the server is lost, or does not answer this question. Others may be answered.
+    fn counted(&mut self, source: Source) -> Result<Option<CountedViews>> {
+        let _ = source;
+        Ok(None)
     }
 
     /// What all sessions do now. `None` where the engine does not say it.

@@ -95,6 +95,7 @@ impl Sampler for ServerSampler {
             waits: state.counters.waits.rows(),
             files: state.numbers.iter().flat_map(|(path, number)| file_rows(&state, path, *number)).collect(),
             statements: statements.collect(),
+            ..Views::default()
         })
     }
 }

@@ -30,18 +30,6 @@ pub struct FileGrowth {
 }
 
 impl FileGrowth {
-    /// Since all counters were 0.
-    pub fn from_zero(row: &FileRow) -> Self {
-        Self {
-            reads: row.reads,
-            writes: row.writes,
-            read_bytes: row.read_bytes,
-            write_bytes: row.write_bytes,
-            read_stall_seconds: row.read_stall_seconds,
-            write_stall_seconds: row.write_stall_seconds,
-        }
-    }
-
     /// Between two looks. `None` if a counter went backwards: it began anew, and nothing is known of the time between.
     pub fn between(old: &FileRow, new: &FileRow) -> Option<Self> {
         let count = |of: fn(&FileRow) -> Option<u64>| match of(new).zip(of(old)) {

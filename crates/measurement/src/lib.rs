@@ -39,5 +39,5 @@ pub use run::{
 pub use samples::{Ceiling, Moments, PIPE_WAIT, SampleColumn, SampleGap, Samples, Stripe, TimedMark};
 pub use self_test::{Check, CheckKind, CheckResult, SelfTestRecord};
 pub use verdict::{Gain, Segment, Verdict};
-pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitClass, WaitRow};
+pub use views::{CounterRow, FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitClass, WaitRow};
 pub use vocabulary::Name;

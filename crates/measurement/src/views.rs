@@ -19,6 +19,8 @@ pub struct Views {
     pub files: Vec<FileRow>,
     /// Statements by text.
     pub statements: Vec<StatementRow>,
+    /// Other counters, each of which stands for itself.
+    pub counters: Vec<CounterRow>,
 }
 
 /// Use of resources over an interval, in percent of their limits; `None` where there is no limit or nothing is known.
@@ -145,6 +147,23 @@ pub struct FileRow {
     pub write_bytes: Option<u64>,
     /// Sum of the times they took.
     pub write_stall_seconds: Option<f64>,
+    /// Syncs, where they are counted apart.
+    pub syncs: Option<u64>,
+    /// Sum of the times they took.
+    pub sync_stall_seconds: Option<f64>,
+    /// When these counters began at zero, in microseconds since 1970 by the server's clock, where the server says so.
+    pub began_us: Option<i64>,
+}
+
+/// A counter that stands for itself, such as that of checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CounterRow {
+    /// What is counted.
+    pub name: String,
+    /// How much.
+    pub count: u64,
+    /// When it began at zero, as with files.
+    pub began_us: Option<i64>,
 }
 
 /// A statement over all its executions.

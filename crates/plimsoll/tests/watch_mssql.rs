@@ -60,6 +60,28 @@ const REPLACED: [&[Made]; 6] = [
     &[("0x0600A2", ORDERS, BEGAN + 2_500_000, 10, 500_000), ("0x0600B1", OTHERS, BEGAN - 9_000_000, 9, 90_000)],
 ];
 
+/// Waits at a step: ten more for the log in each, 40 ms together, and idle threads.
+fn waits(step: i64) -> Reply {
+    let row = |(name, waits): (&str, i64)| -> Vec<Datum> {
+        [name.into()].into_iter().chain([waits, 4 * waits, waits / 5, 9].map(Datum::from)).collect()
+    };
+    let kinds = [text(), whole(), whole(), whole(), whole()];
+    rows(&kinds, [("WRITELOG", 10 * step), ("LOGMGR_QUEUE", 9_000 * step)].map(row).into_iter().collect())
+}
+
+/// A log at a step: 100 writes more in each, until its database is closed and opened again, and 30 from then on.
+fn files(step: i64) -> Reply {
+    let (handle, writes) = if step < 4 { ("5:2:0x1", 100 * step) } else { ("5:2:0x2", 30 * (step - 3)) };
+    let mut row: Vec<Datum> = vec!["sales_log".into()];
+    row.extend([1, 0, 0, 0, writes, 8_192 * writes, 5 * writes].map(Datum::from));
+    row.extend(["sales", "https://store/sales_log.ldf", handle].map(Datum::from));
+    row.extend([1_000 * step, 4_096, 5].map(Datum::from));
+    let mut kinds = vec![text()];
+    kinds.resize(8, whole());
+    kinds.extend([text(), text(), text(), whole(), whole(), whole()]);
+    rows(&kinds, vec![row])
+}
+
 /// The answers at a step of a history. A slot of a second goes by with each.
 fn answer(request: &Request, history: &[&[Made]], step: &AtomicUsize) -> Reply {
     let sql = request.sql();
@@ -84,6 +106,12 @@ fn answer(request: &Request, history: &[&[Made]], step: &AtomicUsize) -> Reply {
         let mut kinds = vec![text(), whole(), whole(), text(), whole(), text(), text()];
         kinds.resize(16, whole());
         return rows(&kinds, made.iter().map(row).collect());
+    }
+    if sql.contains("dm_os_wait_stats") {
+        return waits(step.load(Ordering::SeqCst) as i64);
+    }
+    if sql.contains("master_files") {
+        return files(step.load(Ordering::SeqCst) as i64);
     }
     if sql.contains("DISTINCT") {
         return rows(&[text()], vec![vec!["0x00000000000000FF".into()]]);
@@ -166,6 +194,30 @@ fn a_query_whose_plan_changed_is_told_with_the_cost_of_an_execution_before_and_a
     assert_eq!((changed.len(), &changed[0]["before"]["executions"]), (1, &20.into()), "{compared}");
     let said = scene.say(&[&["watch"], &ranges[..]].concat());
     assert!(said.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(cost), "{said:?}");
+}
+
+#[test]
+fn waits_and_files_are_counted_by_slot_and_a_file_that_was_opened_anew_begins_at_zero() {
+    let (scene, (_server, url)) = (Scene::new(), server(&REPLACED));
+    let out = watched(&scene, &url, REPLACED.len());
+    let slots: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let row = |slot: &Value, source: &str| slot[source]["rows"].as_array().unwrap().first().unwrap().clone();
+    for (at, slot) in slots.iter().enumerate() {
+        let (wait, file) = (row(slot, "waits"), row(slot, "files"));
+        assert_eq!((&wait["name"], &wait["kind"]), (&"WRITELOG".into(), &"log_write".into()), "{slot}");
+        assert_eq!((&wait["waits"], &wait["wait_us"], &wait["wait_ms"]), (&10.into(), &40_000.into(), &4.0.into()));
+        assert_eq!(slot["waits"]["rows"].as_array().unwrap().len(), 1, "idle threads wait for nothing: {slot}");
+        let writes: u64 = if at < 2 { 100 } else { 30 };
+        assert_eq!((file["writes"].as_u64(), &file["write_ms"]), (Some(writes), &5.0.into()), "{slot}");
+        assert_eq!((&file["database"], &file["kind"]), (&"sales".into(), &"log".into()), "{slot}");
+    }
+    let shown = shown(&scene, &["show", "--by", "wait", "--where", "text=write"]);
+    assert_eq!(shown["rows"][0]["waits"].as_u64(), Some(10 * slots.len() as u64), "{shown}");
+    // A file that is a blob is held to what the provider says of its latency.
+    let page = scene.path("page.html");
+    assert_eq!(scene.say(&["watch", "show", "--by", "file", "--html", page.to_str().unwrap()]).code, 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("The line at 10 ms is what the provider says"), "{}", page.len());
 }
 
 #[test]

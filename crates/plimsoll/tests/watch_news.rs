@@ -40,7 +40,7 @@ fn minute(start_us: i64, items: &[Item]) -> Record {
         other_nested: None,
     };
     let about = About { end_us: start_us + MINUTE_US, slots: 1, ..About::default() };
-    Record { bucket, about, waits: BTreeMap::new() }
+    Record { bucket, about, waits: BTreeMap::new(), counted: BTreeMap::new() }
 }
 
 /// Keeps minutes of a time in which only statements ran that begin like this.

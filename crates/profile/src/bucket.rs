@@ -70,12 +70,12 @@ pub struct Bucket {
 }
 
 impl Sum {
-    fn of(delta: &Delta) -> Self {
+    pub(crate) fn of(delta: &Delta) -> Self {
         Self { values: delta.values, status: delta.status, longest_us: delta.longest_us }
     }
 
     #[must_use]
-    fn plus(self, other: &Self) -> Self {
+    pub(crate) fn plus(self, other: &Self) -> Self {
         let (values, status) = together((self.values, self.status), (other.values, other.status));
         Self { values, status, longest_us: self.longest_us.max(other.longest_us) }
     }
@@ -104,16 +104,15 @@ fn both(all: Option<u64>, more: Option<u64>) -> Option<u64> {
     Some(all?.saturating_add(more?))
 }
 
-/// Both rests together.
-fn with_more(all: Option<Other>, more: Option<Other>) -> Option<Other> {
-    match (all, more) {
-        (Some(all), Some(more)) => Some(Other { sums: all.sums + more.sums, sum: all.sum.plus(&more.sum) }),
-        (all, more) => all.or(more),
-    }
+/// Adds another rest to one.
+pub(crate) fn add_rest(all: &mut Option<Other>, more: Option<&Other>) {
+    let Some(more) = more else { return };
+    let both = |all: Other| Other { sums: all.sums + more.sums, sum: all.sum.plus(&more.sum) };
+    *all = Some(all.map_or(*more, both));
 }
 
 /// Adds where there may be nothing yet.
-fn add<K: Ord>(sums: &mut BTreeMap<K, Sum>, key: K, sum: &Sum) {
+pub(crate) fn add<K: Ord>(sums: &mut BTreeMap<K, Sum>, key: K, sum: &Sum) {
     sums.entry(key).and_modify(|all| *all = all.plus(sum)).or_insert(*sum);
 }
 
@@ -171,7 +170,7 @@ impl Bucket {
                 self.sums.insert(key, sum);
             } else {
                 let other = if key.is_nested { &mut self.other_nested } else { &mut self.other };
-                *other = with_more(*other, Some(Other { sums: 1, sum }));
+                add_rest(other, Some(&Other { sums: 1, sum }));
             }
         }
     }
@@ -187,8 +186,8 @@ impl Bucket {
         for (key, sum) in &finer.sums {
             add(&mut self.sums, *key, sum);
         }
-        self.other = with_more(self.other, finer.other);
-        self.other_nested = with_more(self.other_nested, finer.other_nested);
+        add_rest(&mut self.other, finer.other.as_ref());
+        add_rest(&mut self.other_nested, finer.other_nested.as_ref());
     }
 }
 

@@ -146,7 +146,8 @@ fn next(known: &mut Known, last: &Read, snapshot: &Snapshot, sight: Sight, slot_
         reading.take(known, row, &mut slot);
     }
     if snapshot.is_complete {
-        for (row, seen) in known.lost_in(sight.number) {
+        // A sum that is not listed for a while goes on where it was, as when nobody looks at its parts meanwhile.
+        for (row, seen) in known.lost_in(sight.number, snapshot.source.has_sums()) {
             slot.unknown.push(reading.unknown(Reason::Ended, Some(row), seen.start_us));
         }
     }
@@ -197,8 +198,12 @@ fn declare(slot: &mut Slot, last: &Read, snapshot: &Snapshot, beginning: Beginni
     }
 }
 
-/// Rows that end though the server drops none were set back by somebody, and others may have been that nobody saw.
+/// Rows that end though the server drops none were set back by somebody, and others may have been that nobody saw. A sum ends with what it
+/// is of.
 fn declare_unseen(slot: &mut Slot) {
+    if slot.source.has_sums() {
+        return;
+    }
     let is_told = slot.unknown.iter().any(|unknown| unknown.row.is_none() && unknown.reason != Reason::Partial);
     let ended = slot.unknown.iter().filter(|unknown| unknown.reason == Reason::Ended);
     if let Some(unknown) = ended.min_by_key(|unknown| unknown.from_us).filter(|_| !is_told) {
@@ -267,13 +272,19 @@ impl Reading<'_> {
                 // Rows were dropped in an earlier slot, and what is hidden may be of this one.
                 slot.unknown.push(self.unknown(Reason::Eviction, Some(row.id), since.start_us));
             }
-            let status = Status::LOWER_BOUND.when(!is_certain);
+            // What is not listed may have begun anew, too.
+            let may_hide = !is_certain || seen.is_gone && stamps.is_none();
+            let status = Status::LOWER_BOUND.when(may_hide);
             let longest_us = row.longest_us.filter(|now| seen.longest_us.is_some_and(|before| *now > before));
             return Some(Growth { values, since, status, longest_us });
         }
         // A row that got less began anew, unless it is said to be the same, or is a sum of which a part went.
         let is_anew = is_other || stamps.is_none() && !self.snapshot.source.has_sums();
-        let reason = if is_anew { Reason::Ended } else { Reason::Contradiction };
+        let reason = match (is_anew, self.snapshot.source.has_sums()) {
+            (true, true) => Reason::Reset,
+            (true, false) => Reason::Ended,
+            (false, _) => Reason::Contradiction,
+        };
         slot.unknown.push(self.unknown(reason, Some(row.id), since.start_us));
         is_anew.then(|| Growth::whole(row, since, Status::LOWER_BOUND))
     }

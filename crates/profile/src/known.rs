@@ -218,8 +218,9 @@ impl Known {
         self.last.as_ref().map(|last| last.sight.end_us)
     }
 
-    /// Rows that a complete read, the one of this number, did not have: where they were last seen. They are gone from now on.
-    pub(crate) fn lost_in(&mut self, number: u64) -> Vec<(RowId, Sight)> {
+    /// Rows that a complete read, the one of this number, did not have: where they were last seen. They are gone from now on, and remembered
+    /// if one that comes back `goes_on`, or has a stamp.
+    pub(crate) fn lost_in(&mut self, number: u64, goes_on: bool) -> Vec<(RowId, Sight)> {
         let missing = self.rows.iter_mut().filter(|(_, seen)| !seen.is_gone && seen.sight.number != number);
         let mut lost: Vec<(RowId, Sight)> = missing
             .map(|(row, seen)| {
@@ -231,7 +232,7 @@ impl Known {
         lost.sort_by_key(|(row, _)| *row);
         self.unkept.rows.extend(lost.iter().map(|(row, _)| *row));
         // Without a stamp, one that comes back can't be told from a new one.
-        self.rows.retain(|_, seen| !seen.is_gone || seen.created_us.is_some());
+        self.rows.retain(|_, seen| !seen.is_gone || goes_on || seen.created_us.is_some());
         lost
     }
 

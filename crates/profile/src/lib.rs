@@ -7,6 +7,7 @@
 //! - [`ledger`] adds what runs between completions, and counts nothing twice.
 //! - [`bucket`] sums slots by query, and rolls minutes up to hours; [`record`] is what is kept of them; [`mod@compare`] holds two ranges
 //!   against each other.
+//! - [`views`] makes rows of waits, files and other counters; [`counted`] sums them by name.
 //!
 //! Pure: no I/O, no clock, no randomness. Time is microseconds (`_us`): a moment of the server's clock since 1970 in UTC as `i64`, and a
 //! duration or a counter as `u64`. What is unknown is absent, never zero. Rates are for whoever shows a figure: every figure has its
@@ -14,6 +15,7 @@
 
 pub mod bucket;
 pub mod compare;
+pub mod counted;
 pub mod coverage;
 pub mod diff;
 mod epoch;
@@ -22,6 +24,7 @@ pub mod ledger;
 pub mod record;
 pub mod slot;
 pub mod status;
+pub mod views;
 
 pub use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Plan, Row, RowId, Server, Snapshot, Source, Total, Values, measure, snapshot,
@@ -29,6 +32,7 @@ pub use plimsoll_measurement::counters::{
 
 pub use bucket::{Bucket, Sum, roll_up};
 pub use compare::{Comparison, compare};
+pub use counted::{AboutCounted, Counted};
 pub use coverage::Coverage;
 pub use diff::{Refusal, diff};
 pub use known::{Changes, Head, KeptRow, Known};
@@ -36,3 +40,4 @@ pub use ledger::Ledger;
 pub use record::{About, Blocker, Record, Sampled};
 pub use slot::{Delta, Reason, Slot, Unknown};
 pub use status::Status;
+pub use views::Thing;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::{self, Bucket};
+use crate::counted::{AboutCounted, Counted, LISTED};
 use crate::slot::{Reason, Slot};
-use crate::snapshot::Item;
+use crate::snapshot::{Item, Source};
 
 /// So many root blockers of a time are kept, those that cost most.
 const MOST_BLOCKERS: usize = 20;
@@ -21,6 +22,8 @@ pub struct Record {
     /// Time of active sessions by statement and by what they waited for, in microseconds. Without a statement where the server does not
     /// say it.
     pub waits: BTreeMap<(Option<Item>, String), u64>,
+    /// What the server itself counted of waits, files and other counters.
+    pub counted: BTreeMap<Source, Counted>,
 }
 
 /// What is known of a time beside its sums.
@@ -47,6 +50,9 @@ pub struct About {
     /// Sessions at the head of a chain of others that waited for locks, those that cost most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<Blocker>,
+    /// What is known of what the server counted itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<Source, AboutCounted>,
 }
 
 /// What samples of sessions say of a time.
@@ -100,7 +106,7 @@ impl Record {
             ..About::default()
         };
         let bucket = Bucket::of(&Slot { deltas: theirs, ..slot.clone() }, slot.start_us, length_us);
-        Self { bucket, about, waits: BTreeMap::new() }
+        Self { bucket, about, waits: BTreeMap::new(), counted: BTreeMap::new() }
     }
 }
 
@@ -129,6 +135,9 @@ impl About {
             (all, more) => all.or(more),
         };
         self.block(&more.blockers);
+        for (source, about) in &more.counted {
+            self.counted.entry(*source).or_default().add(about);
+        }
     }
 
     /// Adds blockers; those with the same statement in the same state are one.
@@ -156,14 +165,18 @@ pub fn roll_up(finer: &[Record], length_us: u64, top: usize) -> Vec<Record> {
     let whole = |bucket: Bucket| {
         let time = bucket.start_us..bucket.start_us.saturating_add_unsigned(length_us);
         let parts = finer.iter().filter(|record| time.contains(&record.bucket.start_us));
-        let mut record = Record { bucket, about: About::default(), waits: BTreeMap::new() };
+        let mut record = Record { bucket, about: About::default(), waits: BTreeMap::new(), counted: BTreeMap::new() };
         for part in parts {
             record.about.add(&part.about);
             for (wait, us) in &part.waits {
                 let sum = record.waits.entry(wait.clone()).or_default();
                 *sum = sum.saturating_add(*us);
             }
+            for (source, counted) in &part.counted {
+                record.counted.entry(*source).or_default().add(counted);
+            }
         }
+        record.counted.values_mut().for_each(|counted| counted.cut(LISTED));
         record
     };
     rolled.map(whole).collect()

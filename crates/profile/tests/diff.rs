@@ -137,6 +137,38 @@ fn a_sum_that_fell_is_no_growth() {
     assert_eq!((told(&slot), reasons(&slot)), (vec![], vec![(Reason::Contradiction, Some(1))]));
 }
 
+/// A wait that an instrument does not count for a while is not listed, and never counts twice what was counted before.
+#[test]
+fn a_sum_that_was_not_listed_for_a_while_goes_on_where_it_was() {
+    let waits = |second, rows: &[Row]| {
+        with(Snapshot { source: Source::Waits, ..read(second, rows) }, |edge| {
+            edge.evictions = Evictions::Never;
+        })
+    };
+    let first = waits(60, &[row(1, 500), row(2, 7)]);
+    let without = waits(120, &[row(2, 7)]);
+    let slot = last(&[first.clone(), without.clone(), waits(180, &[row(1, 600), row(2, 7)])]);
+    assert_eq!(told(&slot), [(1, Some(100), Status::LOWER_BOUND | Status::GAP)]);
+    let slot = last(&[first, without, waits(180, &[row(1, 80), row(2, 7)])]);
+    assert_eq!((told(&slot), reasons(&slot)), (vec![], vec![(Reason::Contradiction, Some(1))]));
+}
+
+/// A view that is reset alone has a stamp of its own in each row; the others go on.
+#[test]
+fn a_sum_with_another_stamp_began_anew_and_the_others_did_not() {
+    let files = |second, rows: &[Row]| {
+        with(Snapshot { source: Source::Files, ..read(second, rows) }, |edge| {
+            edge.evictions = Evictions::Never;
+        })
+    };
+    let slot = last(&[
+        files(60, &[created(20, &row(1, 500)), created(20, &row(2, 7))]),
+        files(120, &[created(90, &row(1, 30)), created(20, &row(2, 9))]),
+    ]);
+    assert_eq!(told(&slot), [(1, Some(30), Status::LOWER_BOUND), (2, Some(2), Status::EXACT)]);
+    assert_eq!(reasons(&slot), [(Reason::Reset, Some(1))]);
+}
+
 #[test]
 fn a_stamp_tells_a_new_life_that_overtook_the_old_one() {
     let slot = last(&[read(60, &[created(20, &row(1, 5))]), read(120, &[created(70, &row(1, 8))])]);

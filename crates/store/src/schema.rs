@@ -193,6 +193,25 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     "ALTER TABLE run ADD COLUMN label TEXT;",
     // Version 7: in which procedure or function a watched statement stands; empty for none, and NULL where nobody said it.
     "ALTER TABLE watched_query ADD COLUMN object TEXT;",
+    // Version 8: what a server counted of waits (source 1), files (2) and other counters (3) in a slot. Thing 0 is the exact rest.
+    "CREATE TABLE watched_thing (
+        thing_no INTEGER PRIMARY KEY,
+        source INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        database TEXT NOT NULL,
+        service TEXT NOT NULL,
+        UNIQUE (source, name, kind, database, service)
+    ) STRICT;
+    CREATE TABLE watched_count (
+        slot_no INTEGER NOT NULL REFERENCES watched_slot ON DELETE CASCADE,
+        source INTEGER NOT NULL,
+        thing_no INTEGER NOT NULL,
+        status INTEGER NOT NULL,
+        sums INTEGER NOT NULL,
+        measures BLOB NOT NULL,
+        PRIMARY KEY (slot_no, source, thing_no)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;

@@ -537,7 +537,7 @@ fn a_store_of_version_3_learns_what_was_measured() {
     keep(&store, &begun("run-2")).unwrap();
     drop(store);
     let connection = Connection::open(&path).unwrap();
-    for table in ["event", "wait", "wait_name", "sum", "slot", "query", "text", "row"] {
+    for table in ["count", "thing", "event", "wait", "wait_name", "sum", "slot", "query", "text", "row"] {
         connection.execute_batch(&format!("DROP TABLE watched_{table}")).unwrap();
     }
     connection.execute_batch("DROP TABLE watched; ALTER TABLE run DROP COLUMN basis; ALTER TABLE run DROP COLUMN label; PRAGMA user_version = 3").unwrap();

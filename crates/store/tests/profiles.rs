@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_profile::{
-    Blocker, Edge, Evictions, Item, Known, Measure, Reason, Record, Row, RowId, Server, Snapshot, Source, Status,
-    Total, Values, diff,
+    AboutCounted, Blocker, Counted, Edge, Evictions, Item, Known, Measure, Reason, Record, Row, RowId, Server,
+    Snapshot, Source, Status, Sum, Thing, Total, Values, diff,
 };
 use plimsoll_store::{Happened, Keep, ProfileStore, RunStore, Save, StoreError, Text};
 
@@ -131,6 +131,54 @@ fn what_is_kept_comes_back_and_goes_on() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     let texts: i64 = connection.query_row("SELECT count(*) FROM watched_text", [], |row| row.get(0)).unwrap();
     assert_eq!(texts, 1, "a text is kept once");
+}
+
+/// What is counted of files and waits comes back, and an hour has the exact sum of all its slots.
+#[test]
+fn what_a_server_counted_itself_is_rolled_up_with_nothing_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("runs.db"));
+    let (number, mut known) = store.begin("postgres://db/sales", "postgresql").unwrap();
+    let mut kept = Vec::new();
+    for at in 0..61_u64 {
+        let slot = diff(&mut known, &read(BEGIN + at.cast_signed() * MINUTE, &[at]), 60 * 1_000_000).unwrap();
+        let mut record = Record::of(&slot, &[], 60 * 1_000_000);
+        let sum = |reads| Sum {
+            values: Values::of([(Measure::Reads, reads), (Measure::ReadUs, 10 * reads)]),
+            status: Status::EXACT,
+            longest_us: None,
+        };
+        let files = (0..40).map(|file| {
+            let name = format!("file {file}");
+            let (kind, database, service) = ("data".to_owned(), "sales".to_owned(), String::new());
+            (Thing { name, kind, database, service }, sum(file + at))
+        });
+        let mut counted = Counted { sums: files.collect(), other: None };
+        counted.cut(8);
+        record.counted.insert(Source::Files, counted);
+        let about = AboutCounted { covered_us: 60_000_000, ..AboutCounted::default() };
+        record.about.counted.insert(Source::Files, about);
+        record.about.counted.insert(Source::Waits, AboutCounted::absent("no answer".to_owned()));
+        kept.push(record);
+    }
+    save(&store, number, &mut known, 0, &kept, Keep::default());
+    let range = (BEGIN, BEGIN + HOUR);
+    assert_eq!(store.counted(number, range).unwrap()[7].counted, kept[7].counted);
+    // Only the hour is kept by now, and what began after it.
+    let keep = Keep { us: [0, 0, 0, 400 * 24 * HOUR], ..Keep::default() };
+    let before = known.reads();
+    let late = read(BEGIN + 2 * HOUR + MINUTE, &[90]);
+    let slot = diff(&mut known, &late, 60 * 1_000_000).unwrap();
+    save(&store, number, &mut known, before, &[Record::of(&slot, &[], 60 * 1_000_000)], keep);
+    let hours = store.counted(number, range).unwrap();
+    let [hour] = &hours[..] else { panic!("{} records", hours.len()) };
+    let files = &hour.counted[&Source::Files];
+    let sums = files.sums.values().chain(files.other.as_ref().map(|other| &other.sum));
+    let reads: u64 = sums.filter_map(|sum| sum.values.get(Measure::Reads)).sum();
+    assert_eq!(reads, (0..61).map(|at| (0..40).map(|file| file + at).sum::<u64>()).sum::<u64>());
+    assert!(files.other.is_some() && files.sums.len() <= 32);
+    assert_eq!(hour.about.counted[&Source::Files].covered_us, 61 * 60_000_000);
+    assert_eq!(hour.about.counted[&Source::Waits].absent.as_deref(), Some("no answer"));
 }
 
 /// Watches for some hours without a server, and saves now and then.

@@ -52,13 +52,13 @@ impl Sources {
         self.engine.is_none() && self.host.is_none()
     }
 
-    /// The engine's views; empty where it has none, or doesn't answer.
-    fn views(&mut self) -> Views {
-        let mut views = self.engine.as_mut().and_then(|engine| engine.views().ok()).unwrap_or_default();
+    /// The engine's views, empty where it has none; `None` where it doesn't answer.
+    fn views(&mut self) -> Option<Views> {
+        let mut views = self.engine.as_mut().map_or_else(|| Ok(Views::default()), |engine| engine.views()).ok()?;
         views.waits.iter_mut().for_each(|wait| wait.name = shown(&wait.name));
         views.files.iter_mut().for_each(|file| file.name = shown(&file.name));
         views.statements.iter_mut().for_each(|statement| statement.text = shown(&statement.text));
-        views
+        Some(views)
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Recorded {
 /// A recording that goes on until it is finished or dropped.
 pub struct Recording {
     shared: Arc<Shared>,
-    before: Views,
+    before: Option<Views>,
     start: Moment,
     /// The last look that a part had.
     told: Moment,
@@ -174,11 +174,9 @@ impl Recording {
         self.shared.look();
         let sources = self.shared.state.lock().sources.take();
         let elapsed_seconds = self.shared.clock.now().since(self.start).as_secs_f64();
-        // Without an answer at the end nothing has grown, as far as we know.
-        let (before, after) = match sources {
-            Some(mut sources) => (std::mem::take(&mut self.before), sources.views()),
-            None => <(Views, Views)>::default(),
-        };
+        // Without an answer at one of the ends nothing has grown, as far as we know.
+        let after = sources.and_then(|mut sources| sources.views());
+        let (before, after) = self.before.take().zip(after).unwrap_or_default();
         let state = self.shared.state.lock();
         Recorded {
             samples: self.shared.samples(&state.looks, &state.glances, from),

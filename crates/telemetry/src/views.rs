@@ -1,8 +1,15 @@
-//! What was waited for and what files were read and written between two looks at cumulative views. What shows up between them counts
-//! from 0 (reference, A8), as an engine lists a wait or a file only once there was something to count. What was there and went
-//! backwards has lost something in between, so that nothing is known of it; it is left out, and [`Growth::got_less`] names it.
+//! What was waited for and what files were read and written between two looks at cumulative views, by the profiler's diff core. What shows
+//! up between them counts from 0 (reference, A8): an engine lists a wait or a file only once there was something to count, and both looks
+//! had all that was listed. What was there and went backwards has lost something in between, so that nothing is known of it; it is left out,
+//! and [`Growth::got_less`] names it.
 
-use plimsoll_measurement::{FileDelta, FileGrowth, FileRow, Name, WaitDelta, WaitRow};
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_measurement::{FileDelta, FileGrowth, FileRow, Name, Views, WaitDelta, WaitRow};
+use plimsoll_profile::views::{rows, time_of};
+use plimsoll_profile::{
+    Edge, Evictions, Known, Measure, Reason, Row, RowId, Server, Slot, Snapshot, Source, Values, diff,
+};
 
 const MB: f64 = (1 << 20) as f64;
 
@@ -36,33 +43,99 @@ fn percent(seconds: f64, elapsed_seconds: f64) -> f64 {
     if elapsed_seconds > 0.0 { 100.0 * seconds / elapsed_seconds } else { 0.0 }
 }
 
-/// What was waited for, the longest first.
-pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Growth<WaitDelta> {
-    let mut growth = Growth::default();
-    for row in after {
-        let old = before.iter().find(|old| old.name == row.name);
-        let seconds = row.seconds - old.map_or(0.0, |old| old.seconds);
-        let count = row.count.checked_sub(old.map_or(0, |old| old.count));
-        let signal = row.signal_seconds.map(|signal| signal - old.and_then(|old| old.signal_seconds).unwrap_or(0.0));
-        let Some(count) = count.filter(|_| seconds >= 0.0) else {
-            growth.got_less.push(row.name.clone());
-            continue;
+/// What happened between two looks.
+struct Between {
+    /// The rows of the first look, by what they are known by.
+    before: BTreeMap<RowId, Row>,
+    /// Those of the second, in the order of its views.
+    after: Vec<Row>,
+    grown: BTreeMap<RowId, Values>,
+    /// What got less.
+    less: BTreeSet<RowId>,
+}
+
+impl Between {
+    /// Looks that both had all that there was, at a server that says nothing of when counters began.
+    fn of(source: Source, before: &Views, after: &Views) -> Self {
+        let [before, after] = [before, after].map(|views| rows(source, views).0);
+        let edge = |clock_us| Edge {
+            clock_us,
+            server: Server { identity: String::new(), version: String::new(), started_us: 0 },
+            reset_us: None,
+            are_stamps_derived: false,
+            evictions: Evictions::Never,
+            total: None,
         };
-        growth.went_on += usize::from(old.is_some_and(|old| old.count > 0));
-        if seconds > 0.0 {
-            let elapsed_percent = percent(seconds, elapsed_seconds);
-            let wait = row.name.clone();
-            growth.rows.push(WaitDelta {
-                wait,
-                class: row.class.map(Name::Known),
-                seconds,
-                count: Some(count),
-                elapsed_percent,
-                signal_seconds: signal.filter(|signal| *signal >= 0.0),
-                longest_seconds: row.longest_seconds,
-            });
+        let snapshot = |at: i64, rows: &[Row]| Snapshot {
+            source,
+            start: edge(at),
+            end: edge(at),
+            own_us: None,
+            is_complete: true,
+            total_of: time_of(source),
+            rows: rows.to_vec(),
+        };
+        let mut known = Known::default();
+        let mut look = |at, rows: &[Row]| diff(&mut known, &snapshot(at, rows), 1).ok();
+        let slot = look(0, &before).and_then(|_| look(1, &after));
+        let (deltas, unknown) = slot.map_or_else(Default::default, |Slot { deltas, unknown, .. }| (deltas, unknown));
+        let less = unknown.iter().filter(|one| one.reason == Reason::Contradiction).filter_map(|one| one.row);
+        Self {
+            before: before.into_iter().map(|row| (row.id, row)).collect(),
+            after,
+            grown: deltas.into_iter().map(|delta| (delta.row, delta.values)).collect(),
+            less: less.collect(),
         }
     }
+
+    /// Whether a row had one of these before.
+    fn had(&self, row: &Row, measures: &[Measure]) -> bool {
+        let before = self.before.get(&row.id);
+        before.is_some_and(|before| measures.iter().any(|measure| before.values.get(*measure) > Some(0)))
+    }
+
+    /// What grew: a row each, unless it says nothing.
+    fn growth<R, T>(
+        &self,
+        rows: &[R],
+        counts: &[Measure],
+        name: impl Fn(&R) -> String,
+        of: impl Fn(&R, &Values) -> Option<T>,
+    ) -> Growth<T> {
+        let mut growth = Growth { rows: Vec::new(), got_less: Vec::new(), went_on: 0 };
+        for (shown, row) in rows.iter().zip(&self.after) {
+            if self.less.contains(&row.id) {
+                growth.got_less.push(name(shown));
+                continue;
+            }
+            growth.went_on += usize::from(self.had(row, counts));
+            growth.rows.extend(self.grown.get(&row.id).and_then(|values| of(shown, values)));
+        }
+        growth
+    }
+}
+
+fn seconds(values: &Values, measure: Measure) -> Option<f64> {
+    values.get(measure).map(|us| us as f64 / 1e6)
+}
+
+/// What was waited for, the longest first.
+pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Growth<WaitDelta> {
+    let [old, new] = [before, after].map(|waits| Views { waits: waits.to_vec(), ..Views::default() });
+    let of = |row: &WaitRow, values: &Values| {
+        let waited = seconds(values, Measure::WaitUs).filter(|seconds| *seconds > 0.0)?;
+        Some(WaitDelta {
+            wait: row.name.clone(),
+            class: row.class.map(Name::Known),
+            seconds: waited,
+            count: values.get(Measure::Waits),
+            elapsed_percent: percent(waited, elapsed_seconds),
+            signal_seconds: seconds(values, Measure::SignalUs),
+            longest_seconds: row.longest_seconds,
+        })
+    };
+    let between = Between::of(Source::Waits, &old, &new);
+    let mut growth = between.growth(after, &[Measure::Waits], |row| row.name.clone(), of);
     growth.rows.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     growth
 }
@@ -70,28 +143,28 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
 /// What was done to files, the one with the slowest writes first. `run` is the name of the run's place, which is different
 /// every time: files are called without it.
 pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &str) -> Growth<FileDelta> {
-    let mut growth = Growth::default();
-    for row in after {
-        let old = before.iter().find(|old| old.is_same(row));
-        let file = row.name.replace(run, "run");
-        // Of a file that wasn't there all counters were 0.
-        let grown = old.map_or_else(|| Some(FileGrowth::from_zero(row)), |old| FileGrowth::between(old, row));
-        let Some(grown) = grown else {
-            growth.got_less.push(file);
-            continue;
+    let [old, new] = [before, after].map(|files| Views { files: files.to_vec(), ..Views::default() });
+    let name = |row: &FileRow| row.name.replace(run, "run");
+    let of = |row: &FileRow, values: &Values| {
+        let grown = FileGrowth {
+            reads: values.get(Measure::Reads),
+            writes: values.get(Measure::Writes),
+            read_bytes: values.get(Measure::ReadBytes),
+            write_bytes: values.get(Measure::WriteBytes),
+            read_stall_seconds: seconds(values, Measure::ReadUs),
+            write_stall_seconds: seconds(values, Measure::WriteUs),
         };
-        let had = |old: &FileRow| [old.reads, old.writes].iter().flatten().any(|count| *count > 0);
-        growth.went_on += usize::from(old.is_some_and(had));
-        if grown.ios().is_some_and(|ios| ios > 0) || grown.bytes().is_some_and(|bytes| bytes > 0) {
-            growth.rows.push(FileDelta {
-                database: row.database.clone(),
-                path: row.path.as_ref().map(|path| path.replace(run, "run")),
-                kind: Some(row.kind.to_owned()).filter(|kind| !kind.is_empty()),
-                size_bytes: row.size_bytes,
-                ..delta(&grown, file, elapsed_seconds)
-            });
-        }
-    }
+        let is_used = grown.ios().is_some_and(|ios| ios > 0) || grown.bytes().is_some_and(|bytes| bytes > 0);
+        is_used.then(|| FileDelta {
+            database: row.database.clone(),
+            path: row.path.as_ref().map(|path| path.replace(run, "run")),
+            kind: Some(row.kind.to_owned()).filter(|kind| !kind.is_empty()),
+            size_bytes: row.size_bytes,
+            ..delta(&grown, name(row), elapsed_seconds)
+        })
+    };
+    let between = Between::of(Source::Files, &old, &new);
+    let mut growth = between.growth(after, &[Measure::Reads, Measure::Writes], name, of);
     growth.rows.sort_by(|a, b| b.write_latency_ms.unwrap_or(0.0).total_cmp(&a.write_latency_ms.unwrap_or(0.0)));
     growth
 }

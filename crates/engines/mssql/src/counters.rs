@@ -159,6 +159,16 @@ fn file_row(file: File) -> FileRow {
     }
 }
 
+/// Rows of the files of this database.
+pub(super) fn own_files(rows: &[Row]) -> Vec<FileRow> {
+    rows.iter().filter_map(File::of).map(file_row).collect()
+}
+
+/// The same of all databases, each with what it is held to.
+pub(super) fn files_anywhere(rows: &[Row]) -> Vec<FileRow> {
+    rows.iter().filter_map(limited).collect()
+}
+
 /// A file of any database.
 fn file_anywhere(row: &Row) -> Option<FileRow> {
     let [database, path, handle] = [DATABASE, PATH, IDENTITY].map(|column| text_of(row, column));
@@ -167,11 +177,16 @@ fn file_anywhere(row: &Row) -> Option<FileRow> {
     Some(FileRow { database, path, handle, size_bytes, ..file_row(File::of(row)?) })
 }
 
-/// The same with its limits, and without its counts if it is on the instance's own disk. A file that is a blob has an URL for a path.
-fn file_with_limits(row: &Row) -> Option<FileRow> {
-    let mut file = file_anywhere(row)?;
+/// The same with its limits. A file that is a blob has an URL for a path.
+fn limited(row: &Row) -> Option<FileRow> {
+    let file = file_anywhere(row)?;
     let is_blob = file.path.as_ref().is_some_and(|path| path.starts_with("http"));
-    file.limit = is_blob.then_some(FileLimit::BySize(BLOBS));
+    Some(FileRow { limit: is_blob.then_some(FileLimit::BySize(BLOBS)), ..file })
+}
+
+/// The same without its counts if it is on the instance's own disk.
+fn file_with_limits(row: &Row) -> Option<FileRow> {
+    let file = limited(row)?;
     if !whole(row, DATABASE_ID).is_some_and(|id| LOCAL.contains(&id)) {
         return Some(file);
     }

@@ -7,20 +7,19 @@
 use std::collections::BTreeSet;
 
 use plimsoll_engine::queries::{CachedPlans, MOST_TEXTS, SeenSession, SessionSample, Wait, WaitClass, without_values};
-use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, Row as Answer, foreign};
-use plimsoll_measurement::WaitClass as Class;
+use plimsoll_engine::{CountedViews, Error, ErrorKind, QuerySampler, QueryText, Result, Row as Answer, foreign};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Plan, Row, RowId, Server, Snapshot, Source, Values,
 };
+use plimsoll_measurement::{Views, WaitClass as Class};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::abilities::Ability;
+use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
-use super::describe;
 use super::sql::{self, Product, Text};
-use super::waits;
 use super::wire::Wire;
+use super::{counters, describe, waits};
 
 const NAME: &str = "plimsoll watch";
 /// Where a statement stands whose hash is that of several.
@@ -32,6 +31,7 @@ const PATIENCE_S: u32 = 5;
 pub(super) struct PlanCacheSampler {
     connector: Connector,
     product: Product,
+    abilities: Abilities,
     identity: String,
     database: String,
     wire: Option<Box<dyn Wire>>,
@@ -55,6 +55,7 @@ impl PlanCacheSampler {
         let mut sampler = Self {
             connector: connector.hurried(PATIENCE_S),
             product: server.product,
+            abilities: server.abilities,
             identity: server.description.fingerprint.clone(),
             database: server.database.clone(),
             wire: None,
@@ -111,12 +112,34 @@ impl PlanCacheSampler {
         }
         self.sessions()?;
         self.texts(&[])?;
+        for source in [Source::Waits, Source::Files] {
+            match self.counted(source) {
+                Err(error) if self.wire.is_none() => return Err(error),
+                _ => {}
+            }
+        }
         self.rows(sql::OWN_STATEMENTS)?;
         // The question itself is in the answer to its second asking.
         let rows = self.rows(sql::OWN_STATEMENTS)?;
         self.own.extend(rows.iter().filter_map(|row| text_of(row, 0)).map(|hash| item_of(&hash)));
         self.is_new = false;
         Ok(())
+    }
+}
+
+impl PlanCacheSampler {
+    /// The question for a source that the user may see.
+    fn question(&self, source: Source) -> Option<Text> {
+        let is_database = matches!(self.product, Product::Database);
+        match source {
+            Source::Waits if self.abilities.has(Ability::SeeWaits) => {
+                Some(if is_database { sql::DATABASE_WAITS } else { sql::SERVER_WAITS })
+            }
+            Source::Files if self.abilities.has(Ability::SeeFiles) => {
+                Some(if is_database { sql::FILE_STATISTICS } else { sql::ALL_FILES })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -268,6 +291,24 @@ impl QuerySampler for PlanCacheSampler {
             })
         };
         Ok(rows.iter().filter_map(plans).collect())
+    }
+
+    /// Waits that have ended, and files, as samplers of runs read them.
+    fn counted(&mut self, source: Source) -> Result<Option<CountedViews>> {
+        let Some(question) = self.question(source) else { return Ok(None) };
+        let start = self.edge()?;
+        let rows = self.rows(question)?;
+        let end = self.edge()?;
+        let mut views = Views::default();
+        match source {
+            Source::Waits => views.waits = rows.iter().filter_map(counters::wait_row).collect(),
+            _ if matches!(self.product, Product::Database) => views.files = counters::own_files(&rows),
+            _ => views.files = counters::files_anywhere(&rows),
+        }
+        // Somebody has always waited for something, and read something: a view without rows shows nothing to us.
+        let is_seen = !(views.waits.is_empty() && views.files.is_empty());
+        let never = |edge: Edge| Edge { evictions: Evictions::Never, ..edge };
+        Ok(is_seen.then(|| CountedViews { start: never(start), end: never(end), views }))
     }
 
     fn sessions(&mut self) -> Result<Option<SessionSample>> {

@@ -51,7 +51,8 @@ pub(super) fn log_rows(status: &Status) -> Vec<FileRow> {
 
 /// [`log_rows`] over a session.
 pub(super) fn files(connection: &mut Connection) -> Result<Vec<FileRow>> {
-    Ok(log_rows(&status_of(connection.ask(text("status of the log"))?)))
+    let sql = connection.server.product.text("status of the log");
+    Ok(log_rows(&status_of(connection.ask(sql)?)))
 }
 
 /// Writes a table's dirty pages; false if this user may not ask for it.

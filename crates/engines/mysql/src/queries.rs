@@ -12,15 +12,18 @@ use std::time::Duration;
 use plimsoll_engine::queries::{
     Counting, LONGEST_TEXT, MOST_TEXTS, SeenSession, SessionSample, WaitClass, without_values,
 };
-use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
+use plimsoll_engine::{CountedViews, Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
+use plimsoll_measurement::Views;
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
 };
 
 use super::connect::Connector;
 use super::connection::{Connection, Rows};
+use super::counters;
 use super::error::statement as fault;
 use super::product::Product;
+use super::sampler::{REDO_LOG, file_row, wait_row};
 use super::statements::{fill, text};
 use prepared::{Counted, Prepared};
 use sessions::{Begun, begun, item_of, number, session_of, text_of, us};
@@ -179,6 +182,12 @@ impl DigestSampler {
         sampler.sessions()?;
         sampler.holders()?;
         sampler.executed_prepared()?;
+        for source in [Source::Waits, Source::Files] {
+            match sampler.counted(source) {
+                Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+                _ => {}
+            }
+        }
         // This question is one of them.
         sampler.find_own()?;
         sampler.is_new = true;
@@ -391,6 +400,32 @@ impl QuerySampler for DigestSampler {
         let rest =
             rest.map(|item| QueryText { item, database: None, text: Some(WITHOUT_ROOM.to_owned()), object: None });
         Ok(rows.iter().filter_map(of).chain(rest).collect())
+    }
+
+    /// Waits and files that the Performance Schema counts, as samplers of runs read them, and the log of MariaDB, which it does not count.
+    fn counted(&mut self, source: Source) -> Result<Option<CountedViews>> {
+        if !matches!(source, Source::Waits | Source::Files) {
+            return Ok(None);
+        }
+        let product = self.product()?;
+        let mut start = self.edge()?;
+        let mut views = Views::default();
+        if source == Source::Waits {
+            let rows = self.ask(text("waits"))?;
+            views.waits = rows.iter().filter_map(|row| wait_row(row, product)).collect();
+        } else {
+            let rows = self.ask(text("files by name"))?;
+            views.files = rows.iter().filter_map(|row| file_row(row)).collect();
+            if views.files.iter().all(|file| file.name != REDO_LOG) {
+                let status = self.ask(product.text("status of the log"))?;
+                views.files.extend(counters::log_rows(&counters::status_of(status)));
+            }
+        }
+        let mut end = self.edge()?;
+        // The sum of all statements' time says nothing of these.
+        (start.total, end.total) = (None, None);
+        let is_counted = !(views.waits.is_empty() && views.files.is_empty());
+        Ok(is_counted.then_some(CountedViews { start, end, views }))
     }
 
     fn sessions(&mut self) -> Result<Option<SessionSample>> {

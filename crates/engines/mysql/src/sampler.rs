@@ -22,7 +22,7 @@ const ROW_LOCK: &str = "InnoDB row lock";
 /// What waits for a thread of the server's pool are called, during which a session looks idle.
 const POOL: &str = "queue of the thread pool";
 /// The redo log among files.
-const REDO_LOG: &str = "redo log";
+pub(super) const REDO_LOG: &str = "redo log";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -206,7 +206,7 @@ fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
 }
 
 /// A row of the statement "files by name": a table's file with its database in front.
-fn file_row(row: &[Option<String>]) -> Option<FileRow> {
+pub(super) fn file_row(row: &[Option<String>]) -> Option<FileRow> {
     let count = |index| number(row, index).map(|count| count as u64);
     let path = row.first()?.as_ref()?;
     let mut parts = path.rsplit('/');
@@ -241,7 +241,8 @@ fn class_of(wait: &str, product: Product) -> Option<WaitClass> {
     (product == Product::MySql).then_some(class)
 }
 
-fn wait_row(row: &[Option<String>], product: Product) -> Option<WaitRow> {
+/// A row of the statement "waits".
+pub(super) fn wait_row(row: &[Option<String>], product: Product) -> Option<WaitRow> {
     let name = row.first()?.as_ref()?;
     let name = name.strip_prefix("wait/").unwrap_or(name).to_owned();
     let class = class_of(&name, product);
@@ -314,7 +315,7 @@ impl Sampler for ServerSampler {
         }
         // MariaDB counts its binary log there, and not its redo log.
         if views.files.iter().all(|file| file.name != REDO_LOG) {
-            let status = self.ask(text("status of the log"))?.unwrap_or_default();
+            let status = self.ask(product.text("status of the log"))?.unwrap_or_default();
             views.files.extend(counters::log_rows(&counters::status_of(status)));
         }
         Ok(views)

@@ -1,6 +1,7 @@
 //! What `pg_stat_statements` has counted by statement, over a line of its own. Nothing is made at the server: whoever owns it makes the
 //! extension.
 
+mod counted;
 mod extension;
 mod sessions;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::queries::{Counting, LONGEST_TEXT, MOST_TEXTS, SessionSample, without_values};
-use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
+use plimsoll_engine::{CountedViews, Error, ErrorKind, QuerySampler, QueryText, Result, foreign};
 use plimsoll_measurement::counters::{
     Edge, Evictions, Item, Measure, Row, RowId, Server, Snapshot, Source, Total, Values,
 };
@@ -22,6 +23,7 @@ use super::connection::{Connection, Outcome, Texts};
 use super::error::{NO_TEXT, statement as fault};
 use super::statements::{QUOTING, filled_for, sql};
 use super::workspace;
+use counted::Began;
 pub(super) use extension::Extension;
 
 const NAME: &str = "plimsoll watch";
@@ -49,6 +51,7 @@ pub(super) struct StatementSampler {
     /// Whether some of them were hidden from us then.
     hidden: bool,
     counting: Counting,
+    began: Began,
     /// Whether a text is none that the server can give.
     has_foreign_text: bool,
 }
@@ -69,6 +72,7 @@ impl StatementSampler {
             found: None,
             hidden: false,
             counting: Counting::default(),
+            began: Began::default(),
             has_foreign_text: false,
         };
         sampler.counting.read(sampler.extension.is_off().map(str::to_owned));
@@ -97,6 +101,13 @@ impl StatementSampler {
         self.texts(&[])?;
         self.edge()?;
         self.rows()?;
+        for source in [Source::Files, Source::Counters] {
+            // Whoever refuses them is told of it when they are wanted.
+            match self.counted(source) {
+                Err(error) if self.connection.is_none() => return Err(error),
+                _ => {}
+            }
+        }
         self.ask_of_sessions()?;
         let own = self.text("own statements");
         self.of_texts(&own)?;
@@ -364,6 +375,14 @@ impl QuerySampler for StatementSampler {
             Some(QueryText { item: item_of(row, 0)?, database, text, object: None })
         };
         Ok(rows.iter().filter_map(text_of).collect())
+    }
+
+    /// Nobody adds waits up here.
+    fn counted(&mut self, source: Source) -> Result<Option<CountedViews>> {
+        let (version, identity, mut began) = (self.version, self.identity.clone(), self.began);
+        let answer = counted::of(self.connected()?, source, (version, &identity), &mut began);
+        self.began = began;
+        self.checked(answer)
     }
 
     fn sessions(&mut self) -> Result<Option<SessionSample>> {

@@ -62,11 +62,15 @@ pub enum Measure {
     UnseenUs,
     /// Time in which samples of sessions saw the statement, its commit included: an estimate, as good as there are samples.
     SampledUs,
+    /// Syncs of a file.
+    Syncs,
+    /// Time that they took.
+    SyncUs,
 }
 
 impl Measure {
     /// All of them, in their order.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Executions,
         Self::ElapsedUs,
         Self::CpuUs,
@@ -94,6 +98,8 @@ impl Measure {
         Self::ActiveUs,
         Self::UnseenUs,
         Self::SampledUs,
+        Self::Syncs,
+        Self::SyncUs,
     ];
 
     /// Its name, as it is stored.
@@ -126,6 +132,8 @@ impl Measure {
             Self::ActiveUs => "active_us",
             Self::UnseenUs => "unseen_us",
             Self::SampledUs => "sampled_us",
+            Self::Syncs => "syncs",
+            Self::SyncUs => "sync_us",
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::measure::{Measure, Values};
 
 /// What kind of rows a snapshot has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Statements that ended.
@@ -22,6 +22,9 @@ pub enum Source {
 }
 
 impl Source {
+    /// All of them, in their order.
+    pub const ALL: [Self; 4] = [Self::Queries, Self::Waits, Self::Files, Self::Counters];
+
     /// Whether a row may sum up several things. It gets less when one of them goes, as a wait of all tables does when a table is dropped.
     pub const fn has_sums(self) -> bool {
         !matches!(self, Self::Queries)

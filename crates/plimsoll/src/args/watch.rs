@@ -19,6 +19,7 @@ Examples:
   plimsoll watch URL --save-to sqlite:a.db --table t --allow-writes  each slot also into a table of your own
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch show --by object                                    the same by procedure and function (SQL Server)
+  plimsoll watch show --by file                                      what files were read and written, and how long that took
   plimsoll watch compare 14:00..14:30 15:00..15:30                   what changed, and whether it is called more or got slower
   plimsoll watch show --file slots.csv                               what 'watch export' wrote; --saved URL --table NAME for tables
 
@@ -189,6 +190,12 @@ pub enum By {
     Text,
     /// The whole server.
     Instance,
+    /// What was waited for, as the server counted it (MySQL, MariaDB, SQL Server).
+    Wait,
+    /// A file, or who uses files where the server counts by that: operations, bytes, and mean times.
+    File,
+    /// What else the server counts of its work, such as checkpoints (PostgreSQL).
+    Counter,
 }
 
 /// Which chart stands open.
@@ -235,7 +242,7 @@ pub struct WatchShow {
     /// Which chart stands open; the others are folded on a page.
     #[arg(long, value_enum, value_name = "CHART", default_value_t = Chart::Stacked)]
     pub chart: Chart,
-    /// Only statements with database=NAME, text=PART, query=ID, or METRIC>=N.
+    /// Only statements with database=NAME, text=PART, query=ID, or METRIC>=N; waits and files by text=PART of their name.
     #[arg(long = "where", value_name = "K=V")]
     pub filters: Vec<String>,
     /// Write an HTML page with a chart as well; - for standard output.

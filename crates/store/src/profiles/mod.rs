@@ -4,6 +4,7 @@
 //! length, and no slot is there twice.
 
 mod columns;
+mod counted;
 pub(crate) mod kinds;
 mod read;
 mod thin;
@@ -80,7 +81,7 @@ impl ProfileStore {
         self.0.still_there()
     }
 
-    /// Reads what is kept of a time, the finest that there is, record by record: of one length in order of time.
+    /// Reads what statements and sessions did in a time, the finest that is kept, record by record: of one length in order of time.
     ///
     /// # Errors
     /// If the store can't be read.
@@ -96,6 +97,24 @@ impl ProfileStore {
                 let kept = read::kept(transaction, number)?;
                 let mut parts = read::parts(kept, from_us, to_us).into_iter();
                 parts.try_for_each(|part| read::records(transaction, number, part, &items, &mut each))
+            };
+            read().map_err(self.failed())
+        })
+    }
+
+    /// Reads what the server counted of waits, files and other counters in a time, the finest that there is, without what statements did: of
+    /// one length in order of time.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub fn counted(&self, number: i64, (from_us, to_us): (i64, i64)) -> Result<Vec<Record>, StoreError> {
+        self.0.look(|transaction| {
+            let read = || -> rusqlite::Result<Vec<Record>> {
+                let mut records = Vec::new();
+                for part in read::parts(read::kept(transaction, number)?, from_us, to_us) {
+                    records.extend(read::counted(transaction, number, part)?);
+                }
+                Ok(records)
             };
             read().map_err(self.failed())
         })

@@ -7,6 +7,7 @@ use plimsoll_profile::{About, Head, Item, Known, Plan, Record, RowId, Status};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::columns::{self, REST};
+use super::counted;
 use super::kinds::{Happened, Part, Profile, Text};
 
 /// From when on each tier below the last is kept in whole.
@@ -34,7 +35,27 @@ pub(crate) fn parts(kept: [i64; 4], from_us: i64, to_us: i64) -> Vec<Part> {
     all.into_iter().filter(|part| part.from_us < part.to_us).collect()
 }
 
-/// Reads the records of a part one by one, in order of time.
+/// Records of a part without their sums, in order of time.
+const HEADS: &str = "SELECT start_us, length_us, covered_us, status, explained_us, total_us, document FROM watched_slot
+    WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 AND (?5 IS NULL OR is_rolled = ?5)
+    ORDER BY start_us";
+
+/// Reads the records of a part without statements and sessions, in order of time: with what the server counted of all else.
+pub(crate) fn counted(connection: &Connection, number: i64, part: Part) -> rusqlite::Result<Vec<Record>> {
+    let mut counted = counted::of_part(connection, number, part)?;
+    let Part { tier, is_rolled, from_us, to_us } = part;
+    let mut heads = connection.prepare_cached(HEADS)?;
+    let mut heads = heads.query(params![number, tier as i64, from_us, to_us, is_rolled])?;
+    let mut records = Vec::new();
+    while let Some(head) = heads.next()? {
+        let mut record = head_of(head)?;
+        record.counted = counted.remove(&record.bucket.start_us).unwrap_or_default();
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// Reads the records of a part one by one, in order of time, without what [`counted`] reads: most who look at statements need none of that.
 pub(crate) fn records(
     connection: &Connection,
     number: i64,
@@ -43,11 +64,7 @@ pub(crate) fn records(
     each: &mut dyn FnMut(Record),
 ) -> rusqlite::Result<()> {
     let Part { tier, is_rolled, from_us, to_us } = part;
-    let mut heads = connection.prepare_cached(
-        "SELECT start_us, length_us, covered_us, status, explained_us, total_us, document FROM watched_slot
-        WHERE watched_no = ?1 AND tier = ?2 AND start_us >= ?3 AND start_us < ?4 AND (?5 IS NULL OR is_rolled = ?5)
-        ORDER BY start_us",
-    )?;
+    let mut heads = connection.prepare_cached(HEADS)?;
     let mut sums = connection.prepare_cached(
         "SELECT start_us, query_no, nested, plan, one.status, one.sums, longest_us, measures
         FROM watched_slot JOIN watched_sum one USING (slot_no)
@@ -100,7 +117,7 @@ fn head_of(row: &Row<'_>) -> rusqlite::Result<Record> {
         other_nested: None,
     };
     let about: About = serde_json::from_str(&document).unwrap_or_default();
-    Ok(Record { bucket, about, waits: BTreeMap::new() })
+    Ok(Record { bucket, about, waits: BTreeMap::new(), counted: BTreeMap::new() })
 }
 
 /// When, which statement, whether nested and with which plan, how many sums it is made of, the sum.

@@ -4,8 +4,8 @@ use plimsoll_profile::record::roll_up;
 use rusqlite::{Connection, params};
 
 use super::kinds::{Keep, LENGTHS_US, Part};
-use super::read;
 use super::write::{self, Numbers, Refused};
+use super::{counted, read};
 
 const HOUR_US: i64 = 3_600_000_000;
 
@@ -83,7 +83,11 @@ fn tier(
         let start_us = group.saturating_mul(length);
         let part = Part { tier: below, is_rolled: None, from_us: start_us, to_us: start_us.saturating_add(length) };
         let mut finer = Vec::new();
-        read::records(connection, number, part, &items, &mut |record| finer.push(record))?;
+        let mut counted = counted::of_part(connection, number, part)?;
+        read::records(connection, number, part, &items, &mut |mut record| {
+            record.counted = counted.remove(&record.bucket.start_us).unwrap_or_default();
+            finer.push(record);
+        })?;
         // Minutes are listed in whole, as slots are.
         let top = if tier == 1 { usize::MAX } else { top };
         for record in roll_up(&finer, length_us, top) {
@@ -154,6 +158,7 @@ fn remove(connection: &Connection, number: i64, old: [i64; 4], kept: [i64; 4]) -
             let unused = "DELETE FROM watched_text WHERE text_no NOT IN
                 (SELECT text_no FROM watched_query WHERE text_no IS NOT NULL)";
             connection.execute(unused, [])?;
+            counted::forget_unused(connection)?;
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::columns::{self, REST, blob, whole};
+use super::counted::{self, Things};
 use super::kinds::{Happened, MINUTE_US, Save, Text};
 
 /// A statement's last time is brought up to date once in so long.
@@ -82,12 +83,13 @@ pub(crate) fn event(connection: &Connection, number: i64, one: &Happened) -> rus
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Numbers of statements and of waits that were looked up already.
+/// Numbers of statements, of waits and of what else is counted that were looked up already.
 #[derive(Default)]
 pub(crate) struct Numbers {
     number: i64,
     queries: HashMap<Item, i64>,
     waits: HashMap<String, i64>,
+    things: Things,
 }
 
 impl Numbers {
@@ -142,7 +144,8 @@ pub(crate) fn record(
     record: &Record,
 ) -> Result<(), Refused> {
     let (number, tier, bucket) = (numbers.number, tier as i64, &record.bucket);
-    let sums = bucket.sums.len() + usize::from(bucket.other.is_some()) + usize::from(bucket.other_nested.is_some());
+    let others = usize::from(bucket.other.is_some()) + usize::from(bucket.other_nested.is_some());
+    let sums = bucket.sums.len() + others + counted::rows(&record.counted);
     connection
         .prepare_cached("DELETE FROM watched_slot WHERE watched_no = ?1 AND tier = ?2 AND start_us = ?3")?
         .execute([number, tier, bucket.start_us])?;
@@ -192,7 +195,7 @@ pub(crate) fn record(
         let wait = numbers.wait(connection, name)?;
         insert.execute([slot, query, wait, whole(*us)])?;
     }
-    Ok(())
+    counted::put(connection, slot, &mut numbers.things, &record.counted).map_err(Refused::Sqlite)
 }
 
 /// Keeps a text once, whatever statements have it.

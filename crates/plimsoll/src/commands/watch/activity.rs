@@ -242,7 +242,7 @@ mod tests {
             other: None,
             other_nested: None,
         };
-        let mut record = Record { bucket, about: About::default(), waits: BTreeMap::new() };
+        let mut record = Record { bucket, about: About::default(), waits: BTreeMap::new(), counted: BTreeMap::new() };
         let seen = plimsoll_profile::ledger::Activity { in_flight_us: 40, ..Default::default() };
         let closed = Closed { items: BTreeMap::from([(Item(1), seen)]), ..Closed::default() };
         add(&mut record, &closed, &BTreeMap::from([(Item(1), 50)]), (&[], BTreeSet::new()));

@@ -100,7 +100,7 @@ pub fn over_time(
 }
 
 /// A metric of the range: a bar for each of the rows, and one for the others.
-pub fn bars(rows: &[Row], others: Option<(u64, Sum)>, metric: Metric) -> Option<Picture> {
+pub fn bars(rows: &[Row], others: Option<&(u64, Sum)>, metric: Metric) -> Option<Picture> {
     let value = |sum: &Sum| sum.values.get(metric.measure).filter(|value| *value > 0);
     let is_short = rows.iter().filter_map(|row| value(&row.sum)).all(|us| us < 1_000_000);
     let (unit, scale) = match (metric.is_time(), is_short) {
@@ -115,7 +115,7 @@ pub fn bars(rows: &[Row], others: Option<(u64, Sum)>, metric: Metric) -> Option<
     let listed = rows.iter().filter(|row| !row.is_nested).take(MOST_BARS);
     let listed = listed.filter_map(|row| bar(row.label(), &row.sum));
     let others = others.filter(|_| rows.len() <= MOST_BARS);
-    let others = others.and_then(|(count, sum)| bar(format!("{count} others"), &sum));
+    let others = others.and_then(|(count, sum)| bar(format!("{count} others"), sum));
     let axis = if metric.is_time() { format!("{} ({unit})", metric.label) } else { metric.label.to_owned() };
     let chart = BarChart::plain(format!("{} of the range", metric.label), axis, listed.chain(others));
     (chart.groups.len() > 1).then_some(Picture::Bars(chart))
@@ -185,7 +185,7 @@ mod tests {
         let rows =
             [row(1, 4, 8_000_000, false), row(2, 9, 1_000_000, true), row(3, 0, 0, false), row(4, 1, 500_000, false)];
         let others = Some((7, row(9, 5, 250_000, false).sum));
-        let Some(Picture::Bars(chart)) = bars(&rows, others, BY_COMPLETION) else { panic!("no bars") };
+        let Some(Picture::Bars(chart)) = bars(&rows, others.as_ref(), BY_COMPLETION) else { panic!("no bars") };
         let drawn: Vec<(&str, f64)> = chart.bars().map(|bar| (bar.label.as_str(), bar.value.value)).collect();
         assert_eq!(drawn, [("SELECT 1", 8.0), ("SELECT 4", 0.5), ("7 others", 0.25)]);
         assert!(bars(&rows[2..], None, BY_COMPLETION).is_none(), "one bar compares nothing");

@@ -100,7 +100,9 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let server = collector.go_on(first, end, &interrupt, printer, |told| {
         match &live {
             Some(live) => live.take(told),
-            None if options.json => printer.json(&show::json(told.slot, told.sums, told.texts, (listed, told.alerts))),
+            None if options.json => {
+                printer.json(&show::json(told.slot, told.sums, told.texts, told.counted, (listed, told.alerts)));
+            }
             None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
         }
         if let Some(saver) = &saver {

@@ -14,6 +14,7 @@ use plimsoll_profile::{Known, Record, Refusal, Slot, Snapshot, diff};
 
 use super::activity::Activity;
 use super::alerts::Alert;
+use super::counters::{self, Counters};
 use super::filters::Filters;
 use super::keeper::Keeper;
 use super::pace::Pace;
@@ -44,6 +45,8 @@ pub struct Told<'t> {
     pub texts: &'t BTreeMap<Item, QueryText>,
     /// What should not have been true of it.
     pub alerts: &'t [String],
+    /// Waits, files and other counters of the server.
+    pub counted: &'t counters::OfSlot,
 }
 
 /// How a server is to be watched.
@@ -69,6 +72,7 @@ struct Reading {
     /// How long the counters took.
     took: Duration,
     snapshot: Snapshot,
+    counted: counters::OfSlot,
 }
 
 /// When the next slot begins: at a whole multiple of its length by the server's clock, as it was seen last. A reading that took longer leaves
@@ -87,6 +91,7 @@ pub struct Collector {
     manner: Manner,
     pace: Pace,
     known: Known,
+    counters: Counters,
     texts: BTreeMap<Item, QueryText>,
     /// Statements whose text is that of a session, and not the one that is counted by.
     of_sessions: BTreeSet<Item>,
@@ -117,6 +122,7 @@ impl Collector {
             pace: Pace::of(Duration::from_micros(manner.slot_us)),
             manner,
             known,
+            counters: Counters::of(Arc::clone(clock)),
             texts: keeper.as_ref().map_or_else(BTreeMap::new, Keeper::texts),
             of_sessions: BTreeSet::new(),
             keeper,
@@ -145,7 +151,7 @@ impl Collector {
         let mut record = Record::of(slot, &self.sampler.own(), self.pace.slot_us());
         self.look_up(&Sums::of_record(&record), 0, printer);
         self.manner.only.leave_out(&mut record, &self.texts);
-        self.keep(record, &reading.snapshot, false, printer);
+        self.keep(record, &reading, false, printer);
         self.said = self.sampler.warnings();
         self.said.iter().for_each(|warning| printer.warning(warning));
         Ok(reading.seen)
@@ -229,16 +235,22 @@ impl Collector {
         (&self.all, &self.texts, Counts { slots: self.slots, missed: self.missed, is_lost: self.is_lost })
     }
 
-    fn keep(&mut self, record: Record, snapshot: &Snapshot, is_last: bool, printer: &Printer) {
+    fn keep(&mut self, record: Record, reading: &Reading, is_last: bool, printer: &Printer) {
         let Some(keeper) = &mut self.keeper else { return };
+        let snapshot = &reading.snapshot;
         let own = self.sampler.own();
         let (known, texts, length) = (&mut self.known, &self.texts, (&own[..], self.pace.slot_us()));
-        let mut record = keeper.take_over(known, snapshot, length, is_last, printer).unwrap_or(record);
+        let with_counted = |mut record: Record| {
+            counters::put(&mut record, &reading.counted);
+            record
+        };
+        let taken = keeper.take_over(known, snapshot, length, is_last, printer).map(with_counted);
+        let mut record = taken.unwrap_or(record);
         self.manner.only.leave_out(&mut record, texts);
         keeper.keep(known, record, texts, is_last, printer);
         // Whoever was overtaken only now may be left alone by the other one as well.
-        if let Some(mut record) = is_last.then(|| keeper.take_over(known, snapshot, length, is_last, printer)).flatten()
-        {
+        let taken = is_last.then(|| keeper.take_over(known, snapshot, length, is_last, printer)).flatten();
+        if let Some(mut record) = taken.map(with_counted) {
             self.manner.only.leave_out(&mut record, texts);
             keeper.keep(known, record, texts, is_last, printer);
         }
@@ -260,7 +272,11 @@ impl Collector {
             match diff(&mut self.known, &snapshot, self.pace.slot_us()) {
                 Ok(slot) => {
                     self.sample(printer);
-                    return Ok(Reading { slot, seen, took, snapshot });
+                    let begun = self.clock.now();
+                    let warn = |warning: &str| printer.warning(warning);
+                    let counted = self.counters.read(self.sampler.as_mut(), self.pace.slot_us(), warn);
+                    let took = took + self.clock.now().since(begun);
+                    return Ok(Reading { slot, seen, took, snapshot, counted });
                 }
                 Err(refusal) => refused = refusal,
             }
@@ -325,6 +341,7 @@ impl Collector {
         self.activity.close(&mut record, slot, reading.snapshot.start.clock_us, &own);
         self.look_up(&Sums::of_record(&record), self.manner.listed, printer);
         self.manner.only.leave_out(&mut record, &self.texts);
+        counters::put(&mut record, &reading.counted);
         let sums = Sums::of_record(&record);
         self.all.add(&sums);
         let judged = self.manner.alerts.iter_mut().filter_map(|alert| alert.judge(&sums, &self.texts));
@@ -333,8 +350,8 @@ impl Collector {
             keeper.alert((slot.start_us, slot.end_us), &alerts.join("; "));
         }
         // What was told is in the store, also after a kill.
-        self.keep(record, &reading.snapshot, is_last, printer);
-        told(&Told { slot, sums: &sums, texts: &self.texts, alerts: &alerts });
+        self.keep(record, reading, is_last, printer);
+        told(&Told { slot, sums: &sums, texts: &self.texts, alerts: &alerts, counted: &reading.counted });
         for warning in alerts.iter().chain(&self.pace.read(reading.took)) {
             printer.warning(warning);
         }

@@ -208,7 +208,7 @@ mod tests {
             other: None,
             other_nested: None,
         };
-        Record { bucket, about: About { end_us, ..About::default() }, waits: BTreeMap::new() }
+        Record { bucket, about: About { end_us, ..About::default() }, waits: BTreeMap::new(), counted: BTreeMap::new() }
     }
 
     #[test]

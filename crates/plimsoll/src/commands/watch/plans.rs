@@ -264,7 +264,7 @@ mod tests {
             other_nested: None,
         };
         let about = About { end_us: (at + 1) * 60_000_000, ..About::default() };
-        Record { bucket, about, waits: BTreeMap::new() }
+        Record { bucket, about, waits: BTreeMap::new(), counted: BTreeMap::new() }
     }
 
     fn summed(records: &[Record]) -> (Sums, Plans) {

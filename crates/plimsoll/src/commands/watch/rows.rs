@@ -92,7 +92,8 @@ pub fn rows(
             By::Text => {
                 (known.and_then(|text| text.text.clone()).unwrap_or_else(|| names::name(item, &kept.texts, 0)), None)
             }
-            By::Instance => (kept.watched.target.clone(), None),
+            // Waits, files and counters are of the whole server, and have no rows here.
+            By::Instance | By::Wait | By::File | By::Counter => (kept.watched.target.clone(), None),
         };
         // What runs within another one is listed as that alone: its time is in that of its caller.
         if is_nested && one.is_none() && by != By::Text {
@@ -118,7 +119,7 @@ pub fn columns(by: By) -> Vec<Column> {
         By::Query | By::Text | By::Plan => "Statement",
         By::Object => "Procedure or function",
         By::Database => "Database",
-        By::Instance => "Server",
+        By::Instance | By::Wait | By::File | By::Counter => "Server",
     };
     let plan = (by == By::Plan).then(|| text("Plan"));
     std::iter::once(text(name)).chain(plan).collect()

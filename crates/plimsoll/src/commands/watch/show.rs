@@ -7,6 +7,8 @@ use plimsoll_profile::Slot;
 use plimsoll_report::model::{Cell, Part, Rank, Report, Table, Tone, format, number, scaled, text};
 use serde_json::{Map, Value, json};
 
+use super::counted;
+use super::counters::OfSlot;
 use super::limits;
 use super::metrics::BY_SAMPLES;
 use super::names::{self, SHORT_TEXT, Texts, id, measures, moment, name, percent, put};
@@ -46,8 +48,8 @@ pub fn line(slot: &Slot, sums: &Sums, texts: &Texts, width: usize) -> String {
     format!("{begin}  {share:>3} %  {}", name(item, texts, room))
 }
 
-/// The object of a slot, with so many statements and what should not have been true of it: unknown is absent.
-pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, (top, alerts): (usize, &[String])) -> String {
+/// The object of a slot, with so many statements, waits and files: unknown is absent.
+pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, counted: &OfSlot, (top, alerts): (usize, &[String])) -> String {
     let mut object = Map::new();
     object.insert("slot_start".to_owned(), moment(slot.start_us).into());
     put(&mut object, "seconds", slot.interval_us.map(|us| us as f64 / 1e6));
@@ -65,6 +67,7 @@ pub fn json(slot: &Slot, sums: &Sums, texts: &Texts, (top, alerts): (usize, &[St
     object.insert("own_us".to_owned(), sums.own_us().into());
     put(&mut object, "alerts", (!alerts.is_empty()).then(|| Value::from(alerts.to_vec())));
     put(&mut object, "sessions", limits::json(sums, texts));
+    counted::put(&mut object, counted, top);
     let ranked = sums.ranked();
     let queries = ranked.iter().take(top).map(|(key, sum)| query(*key, sum, texts)).collect();
     object.insert("queries".to_owned(), Value::Array(queries));

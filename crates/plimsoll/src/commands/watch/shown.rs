@@ -11,6 +11,7 @@ use plimsoll_store::Happened;
 use serde_json::{Map, Value, json};
 
 use super::chart;
+use super::files;
 use super::filters::Filters;
 use super::limits;
 use super::metrics::{self, BY_COMPLETION, METRICS, Metric};
@@ -33,6 +34,12 @@ use crate::settings::Settings;
 const HOUR_US: i64 = 3_600_000_000;
 
 pub fn show(options: &WatchShow, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    if let Some(source) = files::source(options.by) {
+        let kept = Kept::find(options.target.as_deref(), settings)?;
+        let range = range(options, &kept)?;
+        files::show(options, source, (&kept, &range), printer)?;
+        return Ok(exit::DONE);
+    }
     let wanted = options.sort.as_deref().map(metric).transpose()?;
     let filters = Filters::parse("--where", &options.filters)?;
     let kept = Kept::open(options.target.as_deref(), &options.source, settings, printer)?;
@@ -246,7 +253,10 @@ impl Shown<'_> {
         waits.table("What happened", events(self.events));
         folded.table("Executions and their mean time", chart::means(self.rows, self.top()));
         report.add_all([answer, picture, table, waits]);
-        report.add_all(Some(folded).filter(|_| is_page));
+        if is_page {
+            let counted = files::folded(self.kept, self.range, self.top())?;
+            report.add_all([Some(folded), counted].into_iter().flatten());
+        }
         Ok(report)
     }
 
@@ -261,7 +271,7 @@ impl Shown<'_> {
         let stacked =
             if order.is_empty() { None } else { chart::over_time(self.kept, self.range, self.sort, &order, filters)? };
         let rest = self.rest();
-        let bars = chart::bars(&self.rows[..self.top().min(self.rows.len())], rest, self.sort);
+        let bars = chart::bars(&self.rows[..self.top().min(self.rows.len())], rest.as_ref(), self.sort);
         let scatter = chart::scatter(self.rows, &order);
         let mut charts = [(Chart::Stacked, stacked), (Chart::Bars, bars), (Chart::Scatter, scatter)];
         let open = charts.iter_mut().find(|(kind, _)| *kind == self.options.chart).and_then(|(_, chart)| chart.take());

@@ -144,6 +144,11 @@ impl Kept {
         }
     }
 
+    /// What the server counted of waits, files and its other work in a range, record by record.
+    pub fn counted(&self, range: &Range<i64>) -> Result<Vec<Record>, Failure> {
+        Ok(self.store.counted(self.watched.number, (range.start, range.end))?)
+    }
+
     /// What happened in a range, and which runs in the same store measured the server then, in order.
     pub fn events(&self, range: &Range<i64>) -> Result<Vec<Happened>, Failure> {
         let Source::Store(runs, store) = &self.source else { return Ok(Vec::new()) };

@@ -88,7 +88,7 @@ pub struct Sums {
 }
 
 /// Words for what may be missing; `None` for what coverage says already.
-const fn words(reason: Reason) -> Option<&'static str> {
+pub const fn words(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::First | Reason::Unexplained => return None,
         Reason::Failover => "another server answered",
@@ -118,7 +118,7 @@ const fn known(status: Status) -> Status {
 impl Sums {
     /// Of one record.
     pub fn of_record(record: &Record) -> Self {
-        let Record { bucket, about, waits } = record;
+        let Record { bucket, about, waits, .. } = record;
         let mut sums = Self {
             covered_us: bucket.covered_us,
             span_us: Some((bucket.start_us, bucket.start_us.saturating_add_unsigned(bucket.length_us))),

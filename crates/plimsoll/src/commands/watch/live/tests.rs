@@ -84,7 +84,13 @@ fn view(top: usize, (width, height): (u16, u16)) -> LiveView {
 }
 
 fn feed(view: &mut LiveView, begin: i64, sums: &Sums) {
-    view.take(&Told { slot: &slot(begin), sums, texts: &texts(), alerts: &[] });
+    view.take(&Told {
+        slot: &slot(begin),
+        sums,
+        texts: &texts(),
+        alerts: &[],
+        counted: &std::collections::BTreeMap::new(),
+    });
 }
 
 fn type_in(view: &mut LiveView, text: &str) {
