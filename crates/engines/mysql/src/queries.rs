@@ -448,6 +448,12 @@ impl QuerySampler for DigestSampler {
             .iter()
             .filter_map(|row| session_of(row, self.sees_transactions.then_some(&transactions[..]), &self.begun));
         let mut sessions: Vec<SeenSession> = seen.collect();
+        // What the table had no room for is counted in the row of all those.
+        for one in sessions.iter_mut().filter(|_| self.listed.is_full) {
+            if one.item.is_some_and(|item| !self.known.contains_key(&item)) {
+                (one.item, one.text, one.database) = (Some(item_of("", "")), None, None);
+            }
+        }
         let waits = sessions.iter().any(|one| one.wait.as_ref().is_some_and(|wait| wait.class == WaitClass::Locks));
         if waits {
             for (waiting, holding) in self.holders()? {

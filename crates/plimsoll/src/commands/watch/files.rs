@@ -134,6 +134,10 @@ pub fn show(
     let (about, all) = summed(&records, source);
     let Some(about) = about else {
         let target = &kept.watched.target;
+        if kept.is_reopened() {
+            let message = format!("what was exported or saved has statements alone, and no {}", words(source).1);
+            return Err(Failure::usage(message).hint("leave out --file or --saved: the store has them"));
+        }
         let hint = "waits are counted on MySQL, MariaDB and SQL Server, files also on PostgreSQL, and counters there alone; 'plimsoll watch show' \
                     has what sessions waited for";
         return Err(Failure::usage(format!("nothing is kept of the {} of {target} then", words(source).1)).hint(hint));

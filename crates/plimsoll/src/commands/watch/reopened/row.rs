@@ -251,7 +251,7 @@ fn begun(head: &SavedSlotHead) -> Record {
         other_nested: None,
     };
     let about = About { end_us: head.end_us, slots: head.slots.unwrap_or(1), own_us: head.own_us, ..About::default() };
-    Record { bucket, about, waits: BTreeMap::new() }
+    Record { bucket, about, waits: BTreeMap::new(), counted: BTreeMap::new() }
 }
 
 #[cfg(test)]
