@@ -21,6 +21,7 @@ pub mod saving;
 pub mod self_test;
 pub mod server;
 pub mod session;
+pub mod snapshots;
 pub mod statements;
 pub mod table;
 pub mod target;

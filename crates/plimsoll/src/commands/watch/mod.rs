@@ -11,6 +11,7 @@ mod collector;
 mod compared;
 mod exported;
 mod filters;
+mod job;
 mod keeper;
 mod limits;
 mod listed;
@@ -41,6 +42,7 @@ use crate::settings::Settings;
 pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     match (&options.action, &options.target) {
         (Some(WatchAction::Check(options)), _) => checked::check(options, settings, printer),
+        (Some(WatchAction::Job(options)), _) => job::job(options, settings, printer),
         (Some(WatchAction::List { json }), _) => listed::list(*json, settings, printer),
         (Some(WatchAction::Mark(options)), _) => marked::mark(options, settings, printer),
         (Some(WatchAction::Show(options)), _) => shown::show(options, settings, printer),
