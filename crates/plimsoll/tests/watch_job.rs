@@ -1,7 +1,7 @@
 //! `plimsoll watch job` and `watch --snapshots`: a job at the server makes snapshots, which are read later. On a PostgreSQL whose job is called as a
 //! scheduler does it, and on a MariaDB or MySQL whose own scheduler runs an event.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and shows its figures")]
 
 mod common;
 #[path = "common/watched.rs"]
@@ -150,7 +150,11 @@ fn costs(server: &Server) -> [f64; 3] {
                 let sql = "SELECT coalesce(sum(total_exec_time), 0) FROM pg_stat_statements WHERE query LIKE '%/* plimsoll watch */%' AND query";
                 server.sql(&format!("{sql} {of}")).parse().unwrap()
             };
-            [sum("NOT LIKE '%taken%'"), sum("LIKE '%taken_snapshot()'"), sum("LIKE '%\"taken%' AND query NOT LIKE '%taken_snapshot%'")]
+            [
+                sum("NOT LIKE '%taken%'"),
+                sum("LIKE '%taken_snapshot()'"),
+                sum("LIKE '%\"taken%' AND query NOT LIKE '%taken_snapshot%'"),
+            ]
         }
         Server::MariaDb(_) => {
             let of = |sql: &str| -> f64 { server.sql(sql).parse().unwrap() };

@@ -16,7 +16,8 @@ CREATE TABLE {texts} (
   KEY (`digest`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin COMMENT = {texts_mark};
 
--- The event has the time zone of the session that makes it. A name in each statement says that it is ours.
+-- The event has the time zone of the session that makes it. A name in each statement says that it is ours. What the event took itself is in the
+-- server's sum of all statements and in no row: it is left out of the sum.
 SET time_zone = '+00:00';
 DELIMITER //
 CREATE EVENT {event} ON SCHEDULE EVERY {every_s} SECOND STARTS '2000-01-01 00:00:00' ON COMPLETION PRESERVE DO
@@ -27,7 +28,7 @@ BEGIN
   DECLARE p_now BIGINT DEFAULT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED);
   SELECT COALESCE(MAX(`snapshot_id`), 0) + 1 AS `plimsoll watch` INTO p_id FROM {snapshots};
   -- One that is still at work has this number as well: then this one ends here.
-  INSERT INTO {snapshots} SELECT p_id, 0, {format}, {every_us}, NULL, NULL, `i`.`identity`, `q`.* FROM (
+  INSERT INTO {snapshots} SELECT p_id, 0, {format}, {every_us}, NULL, NULL, `i`.`identity`, {stamp_columns} FROM (
 {stamps}) `q` JOIN (
 {identity}) `i`;
   INSERT INTO {rows} SELECT p_id, `q`.* FROM (
@@ -36,7 +37,7 @@ BEGIN
   INSERT INTO {snapshots} SELECT p_id, 1, {format}, {every_us}, p_rows, (
     SELECT `f`.`plimsoll watch` = 1 AND `f`.`consumers` >= {consumers} AND `f`.`instruments` > 0 AND `f`.`actors` > 0 AND `f`.`left` = 0
     AND `f`.`unseen` = 0 AND `f`.`off` = 0 FROM (
-{statistics}) `f`), `i`.`identity`, `q`.* FROM (
+{statistics}) `f`), `i`.`identity`, {stamp_columns} FROM (
 {stamps}) `q` JOIN (
 {identity}) `i`;
 

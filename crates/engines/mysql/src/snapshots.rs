@@ -16,7 +16,7 @@ use super::connection::{Connection, Rows};
 use super::describe::ServerFacts;
 use super::error::statement as fault;
 use super::queries::{CONSUMERS, edge_of, name_of, query_text, row_of, text_of_rest};
-use super::statements::{fill, quoted, text};
+use super::statements::{QUOTING, fill, quoted, text};
 
 const NAME: &str = "plimsoll watch";
 /// How long a server may keep silent before it is given up until the next reading.
@@ -84,6 +84,13 @@ pub(super) fn job(connector: &Arc<Connector>, job: &SnapshotJob) -> Result<Strin
     let [snapshots, rows, texts] = names.clone().map(|table| name(&table));
     // Names have letters, digits and _.
     let [snapshots_mark, rows_mark, texts_mark] = names.map(|name| format!("'{}'", SnapshotTables::mark(&name)));
+    let stamp_columns = format!(
+        "`q`.`plimsoll watch`, `q`.`uptime`, `q`.`version`,\n    `q`.`total` - COALESCE((SELECT `SUM_TIMER_WAIT` FROM \
+         `performance_schema`.`events_statements_summary_by_program`\n    WHERE `OBJECT_TYPE` = 'EVENT' AND `OBJECT_SCHEMA` = {} AND \
+         `OBJECT_NAME` = '{}'), 0)",
+        QUOTING.text(&database),
+        tables.job()
+    );
     let typed = |columns: &[MadeColumn]| list(columns, typed, ",\n  ");
     Ok(format!(
         include_str!("../data/job.sql"),
@@ -102,6 +109,7 @@ pub(super) fn job(connector: &Arc<Connector>, job: &SnapshotJob) -> Result<Strin
         every_s = every_s,
         every_us = every_s * 1_000_000,
         keep_us = keep_s * 1_000_000,
+        stamp_columns = stamp_columns,
         stamps = product.text("stamps of statements"),
         counters = text("counters of statements"),
         statistics = text("statistics of statements"),

@@ -1,6 +1,6 @@
 -- A job that makes snapshots of what this server has counted by statement: made by 'plimsoll watch job', format {format}.
 -- Run it with psql in this database, as the user of the job: one with pg_read_all_stats who may make tables in the schema. Each snapshot is kept
--- {keep}; text without values is kept twice as long.
+-- {keep}; texts are kept twice as long.
 BEGIN;
 CREATE TABLE {snapshots} (
   {snapshot_columns},

@@ -135,7 +135,7 @@ pub(super) fn job(connection: &mut Connection, version: u32, job: &SnapshotJob) 
     ))
 }
 
-/// How pg_cron says how often.
+/// How `pg_cron` says how often.
 fn schedule(every_s: u64) -> String {
     match (every_s, every_s / 60) {
         (seconds @ ..60, _) => format!("{seconds} seconds"),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn pg_cron_is_told_seconds_and_minutes() {
+    fn a_scheduler_is_told_seconds_and_minutes() {
         let all = [1, 59, 60, 300, 3600].map(schedule);
         assert_eq!(all, ["1 seconds", "59 seconds", "* * * * *", "*/5 * * * *", "0 * * * *"]);
     }
