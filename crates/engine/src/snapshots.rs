@@ -7,7 +7,7 @@ use plimsoll_measurement::counters::{Edge, Item, Measure, Row, Snapshot, Source}
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::mark;
-use crate::queries::{Counting, MOST_TEXTS, QuerySampler, QueryText, Waiting};
+use crate::queries::{Counting, QuerySampler, QueryText, Waiting};
 use crate::saving::SavedTable;
 
 /// The version of what is in the tables. Each snapshot has it.
@@ -238,7 +238,7 @@ impl QuerySampler for SnapshotReader {
     }
 
     fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>> {
-        self.source.texts(&items[..items.len().min(MOST_TEXTS)])
+        self.source.texts(items)
     }
 
     fn waiting(&mut self, read_us: Option<i64>) -> Result<Option<Waiting>> {

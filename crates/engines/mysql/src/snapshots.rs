@@ -244,11 +244,13 @@ impl SnapshotSource for SnapshotTablesSource {
         let [_, _, texts] = self.names();
         let names = items.iter().filter_map(|item| self.known.get(item));
         // Digests have hexadecimal digits.
-        let is_digest = |digest: &&str| digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let digests: Vec<&str> = names.map(|(_, digest)| digest.as_str()).filter(is_digest).collect();
+        let is_digest = |digest: &&String| digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digests: Vec<String> =
+            names.map(|(_, digest)| digest).filter(is_digest).map(|digest| QUOTING.text(digest)).collect();
+        // A list has one at least.
+        let digests = if digests.is_empty() { "NULL".to_owned() } else { digests.join(", ") };
         let rows = self.ask(&format!(
-            "SELECT `schema_name` AS `plimsoll watch`, `digest`, `text` FROM {texts} WHERE FIND_IN_SET(`digest`, '{}') ORDER BY `taken_us`",
-            digests.join(",")
+            "SELECT `schema_name` AS `plimsoll watch`, `digest`, `text` FROM {texts} WHERE `digest` IN ({digests}) ORDER BY `taken_us`"
         ))?;
         // A text that was taken again is the same.
         let found = rows.iter().filter_map(|row| query_text(row)).chain([text_of_rest()]);

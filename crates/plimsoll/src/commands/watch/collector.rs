@@ -29,8 +29,9 @@ const LOOK_FOR_INTERRUPT: Duration = Duration::from_millis(100);
 /// From one look for new snapshots to the next, at most.
 const LOOK_FOR_SNAPSHOTS: Duration = Duration::from_secs(10);
 
-/// So many texts are asked for in a slot, at once.
+/// So many texts are asked for in a slot, at once: of a server, which reads all of them for that, and of what a job has kept of them.
 const MOST_TEXTS_OF_A_SLOT: usize = 100;
+const MOST_TEXTS_OF_A_SNAPSHOT: usize = 2_000;
 
 /// So many texts are remembered, beside those that are needed.
 const MOST_TEXTS_KEPT: usize = 5_000;
@@ -109,6 +110,8 @@ pub struct Collector {
     is_lost: bool,
     /// What the sampler warned of at the beginning.
     said: Vec<String>,
+    /// So many texts are asked for at once.
+    most_texts: usize,
 }
 
 impl Collector {
@@ -136,6 +139,7 @@ impl Collector {
             missed: 0,
             is_lost: false,
             said: Vec::new(),
+            most_texts: MOST_TEXTS_OF_A_SLOT,
         }
     }
 
@@ -201,12 +205,16 @@ impl Collector {
         mut told: impl FnMut(&Told<'_>),
     ) -> Result<Option<Range<i64>>> {
         let mut range: Option<Range<i64>> = None;
+        self.most_texts = MOST_TEXTS_OF_A_SNAPSHOT;
         self.warn(printer);
         while interrupt.signal().is_none() {
             let read = match self.sampler.waiting(self.known.read_us()) {
                 Ok(Some(Waiting { count: 1.., .. })) if self.known.reads() == 0 => {
                     // The first one of all is only a point to start from.
-                    self.first(printer).map(|_| true)
+                    self.first(printer).map(|_| {
+                        self.is_lost = false;
+                        true
+                    })
                 }
                 Ok(Some(Waiting { count: count @ 1.., .. })) => self.read(printer).map(|mut reading| {
                     // How long it takes to read one says nothing of what it takes to make one.
@@ -428,7 +436,7 @@ impl Collector {
             |item: &Item| !self.texts.contains_key(item) || self.of_sessions.contains(item) && has_ended(item);
         let mut missing: Vec<Item> = shown.filter(is_wanted).collect();
         missing.dedup();
-        missing.truncate(MOST_TEXTS_OF_A_SLOT);
+        missing.truncate(self.most_texts);
         let of_sessions = self.activity.texts();
         if missing.is_empty() {
             return;
