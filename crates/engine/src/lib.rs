@@ -24,6 +24,7 @@ pub mod session;
 pub mod snapshots;
 pub mod statements;
 pub mod table;
+pub mod table_name;
 pub mod target;
 pub mod telemetry;
 pub mod temporary;

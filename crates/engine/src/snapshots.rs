@@ -8,7 +8,7 @@ use plimsoll_measurement::counters::{Edge, Item, Measure, Row, Snapshot, Source}
 use crate::error::{Error, ErrorKind, Result};
 use crate::mark;
 use crate::queries::{Counting, QuerySampler, QueryText, Waiting};
-use crate::saving::SavedTable;
+use crate::table_name;
 
 /// The version of what is in the tables. Each snapshot has it.
 pub const FORMAT: u32 = 1;
@@ -26,7 +26,7 @@ const NO_SESSIONS: &str =
 const LEFT_OUT: &str = "settings of the server left some out when a snapshot was made";
 
 /// A column of such a table, with its type in the server's words.
-pub type MadeColumn = (&'static str, &'static str);
+pub type SnapshotColumn = (&'static str, &'static str);
 
 /// The tables of a job: snapshots by their two ends, their rows, and the texts of statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl SnapshotTables {
     /// # Errors
     /// If it is no such thing.
     pub fn parse(text: &str) -> Result<Self> {
-        let (schema, name) = SavedTable::parse(text, LONGEST)?;
+        let (schema, name) = table_name::parse(text, LONGEST)?;
         Ok(Self { schema, name })
     }
 
@@ -71,7 +71,7 @@ impl SnapshotTables {
     ///
     /// # Errors
     /// If it isn't there, isn't ours, or has other columns.
-    pub fn check(&self, name: &str, found: &[[String; 3]], wanted: &[MadeColumn]) -> Result<()> {
+    pub fn check(&self, name: &str, found: &[[String; 3]], wanted: &[SnapshotColumn]) -> Result<()> {
         if found.is_empty() {
             let message = format!("the table {name} of snapshots is not there, or the user may not see it");
             return Err(Error::new(ErrorKind::ToolMissing, message).hint(format!(
@@ -81,7 +81,7 @@ impl SnapshotTables {
         }
         let is_marked = found.iter().all(|[_, _, found]| *found == Self::mark(name));
         let is_same =
-            |([name, kind, _], wanted): (&[String; 3], &MadeColumn)| (name.as_str(), kind.as_str()) == *wanted;
+            |([name, kind, _], wanted): (&[String; 3], &SnapshotColumn)| (name.as_str(), kind.as_str()) == *wanted;
         let problem = match () {
             () if !is_marked => "was not made by what 'plimsoll watch job' prints",
             () if found.len() != wanted.len() || !found.iter().zip(wanted).all(is_same) => {
@@ -107,7 +107,7 @@ pub struct SnapshotJob {
 
 /// A snapshot that has its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Made {
+pub struct KeptSnapshot {
     /// Its number: later ones have higher ones.
     pub number: i64,
     /// The version of what is in the tables.
@@ -122,7 +122,7 @@ pub struct Made {
 
 /// What is in a snapshot.
 #[derive(Debug)]
-pub struct MadeRead {
+pub struct SnapshotContent {
     /// Before the first row.
     pub start: Edge,
     /// After the last row.
@@ -141,13 +141,13 @@ pub trait SnapshotSource: Send {
     ///
     /// # Errors
     /// If the server is lost, or the tables are not what they should be.
-    fn made(&mut self) -> Result<Vec<Made>>;
+    fn made(&mut self) -> Result<Vec<KeptSnapshot>>;
 
     /// The snapshot of this number; `None` if it is there no more.
     ///
     /// # Errors
     /// If the server is lost, or it can't be read.
-    fn read(&mut self, number: i64) -> Result<Option<MadeRead>>;
+    fn read(&mut self, number: i64) -> Result<Option<SnapshotContent>>;
 
     /// Texts of some of its statements.
     ///
@@ -157,7 +157,7 @@ pub trait SnapshotSource: Send {
 }
 
 /// Those that come after the one that ended at this moment. A clock that was set back puts later ones before it, which their numbers tell.
-fn after(made: &[Made], read_us: Option<i64>) -> Vec<Made> {
+fn after(made: &[KeptSnapshot], read_us: Option<i64>) -> Vec<KeptSnapshot> {
     let Some(read_us) = read_us else { return made.to_vec() };
     match made.iter().rposition(|one| one.end_us == read_us) {
         Some(at) => made[at + 1..].to_vec(),
@@ -169,7 +169,7 @@ fn after(made: &[Made], read_us: Option<i64>) -> Vec<Made> {
 pub struct SnapshotReader {
     source: Box<dyn SnapshotSource>,
     name: String,
-    waiting: VecDeque<Made>,
+    waiting: VecDeque<KeptSnapshot>,
     /// The last one that was read, or passed over.
     passed: i64,
     every_us: Option<u64>,
@@ -209,7 +209,7 @@ impl QuerySampler for SnapshotReader {
             Error::new(ErrorKind::NoResult, message)
         };
         let read = read?.ok_or_else(|| damaged("it has not both its ends".to_owned()))?;
-        let MadeRead { mut start, mut end, counts_all, rows, own } = read;
+        let SnapshotContent { mut start, mut end, counts_all, rows, own } = read;
         if rows.len() as u64 != made.rows {
             return Err(damaged(format!("{} of its {} rows are there", rows.len(), made.rows)));
         }
@@ -266,13 +266,14 @@ mod tests {
 
     use super::*;
 
-    fn made(number: i64, end_us: i64, rows: u64) -> Made {
-        Made { number, format: FORMAT, every_us: 60_000_000, rows, end_us }
+    fn made(number: i64, end_us: i64, rows: u64) -> KeptSnapshot {
+        KeptSnapshot { number, format: FORMAT, every_us: 60_000_000, rows, end_us }
     }
 
     #[test]
     fn what_comes_next_is_known_by_where_the_last_one_ended() {
-        let numbers = |made: &[Made], read_us| after(made, read_us).iter().map(|one| one.number).collect::<Vec<_>>();
+        let numbers =
+            |made: &[KeptSnapshot], read_us| after(made, read_us).iter().map(|one| one.number).collect::<Vec<_>>();
         let all = [made(3, 100, 0), made(4, 160, 0), made(5, 220, 0)];
         assert_eq!(numbers(&all, None), [3, 4, 5]);
         assert_eq!((numbers(&all, Some(160)), numbers(&all, Some(220)).len()), (vec![5], 0));
@@ -283,14 +284,14 @@ mod tests {
     }
 
     /// Each with one row fewer than the next.
-    struct Fake(Vec<Made>);
+    struct Fake(Vec<KeptSnapshot>);
 
     impl SnapshotSource for Fake {
-        fn made(&mut self) -> Result<Vec<Made>> {
+        fn made(&mut self) -> Result<Vec<KeptSnapshot>> {
             Ok(self.0.clone())
         }
 
-        fn read(&mut self, number: i64) -> Result<Option<MadeRead>> {
+        fn read(&mut self, number: i64) -> Result<Option<SnapshotContent>> {
             let Some(made) = self.0.iter().find(|made| made.number == number && number > 1) else { return Ok(None) };
             let server = Server { identity: String::new(), version: String::new(), started_us: 0 };
             let edge = Edge {
@@ -311,7 +312,13 @@ mod tests {
                 is_nested: false,
             };
             let rows = (0..number as u128).map(|id| Some(row(id))).collect();
-            Ok(Some(MadeRead { start: edge.clone(), end: edge, counts_all: number != 4, rows, own: vec![Item(7)] }))
+            Ok(Some(SnapshotContent {
+                start: edge.clone(),
+                end: edge,
+                counts_all: number != 4,
+                rows,
+                own: vec![Item(7)],
+            }))
         }
 
         fn texts(&mut self, _: &[Item]) -> Result<Vec<QueryText>> {
@@ -319,7 +326,7 @@ mod tests {
         }
     }
 
-    fn reader(made: Vec<Made>) -> SnapshotReader {
+    fn reader(made: Vec<KeptSnapshot>) -> SnapshotReader {
         SnapshotReader::of(Box::new(Fake(made)), &SnapshotTables::parse("own.taken").unwrap())
     }
 
@@ -350,7 +357,7 @@ mod tests {
 
     #[test]
     fn another_format_is_refused() {
-        let mut reader = reader(vec![made(2, 20, 2), Made { format: FORMAT + 1, ..made(3, 30, 3) }]);
+        let mut reader = reader(vec![made(2, 20, 2), KeptSnapshot { format: FORMAT + 1, ..made(3, 30, 3) }]);
         let error = reader.waiting(None).unwrap_err();
         assert!(error.kind == ErrorKind::Safety && error.to_string().contains("format 2"), "{error}");
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::queries::LONGEST_TEXT;
-use plimsoll_engine::snapshots::{FORMAT, Made, MadeColumn, MadeRead, SnapshotJob, SnapshotSource, SnapshotTables};
+use plimsoll_engine::snapshots::{
+    FORMAT, KeptSnapshot, SnapshotColumn, SnapshotContent, SnapshotJob, SnapshotSource, SnapshotTables,
+};
 use plimsoll_engine::{Error, ErrorKind, QueryText, Result};
 use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::units::format_seconds;
@@ -26,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FACTS: usize = 2;
 
 /// An end of a snapshot: the columns of "stamps of statements" come last. Types are those that the server says of a table.
-const SNAPSHOT_COLUMNS: [MadeColumn; 11] = [
+const SNAPSHOT_COLUMNS: [SnapshotColumn; 11] = [
     ("snapshot_id", "bigint"),
     ("edge", "int"),
     ("format", "int"),
@@ -41,7 +43,7 @@ const SNAPSHOT_COLUMNS: [MadeColumn; 11] = [
 ];
 
 /// The columns of "counters of statements", behind the snapshot. Times in picoseconds may need all 64 bits.
-const ROW_COLUMNS: [MadeColumn; 11] = [
+const ROW_COLUMNS: [SnapshotColumn; 11] = [
     ("snapshot_id", "bigint"),
     ("schema_name", "varchar"),
     ("digest", "varchar"),
@@ -56,11 +58,11 @@ const ROW_COLUMNS: [MadeColumn; 11] = [
 ];
 
 /// The columns of "texts of statements", behind the time.
-const TEXT_COLUMNS: [MadeColumn; 4] =
+const TEXT_COLUMNS: [SnapshotColumn; 4] =
     [("taken_us", "bigint"), ("schema_name", "varchar"), ("digest", "varchar"), ("text", "text")];
 
 /// A column as it is made.
-fn typed((name, kind): &MadeColumn) -> String {
+fn typed((name, kind): &SnapshotColumn) -> String {
     let kind = match *kind {
         "varchar" => "VARCHAR(255)",
         "decimal" => "DECIMAL(40, 0)",
@@ -70,7 +72,7 @@ fn typed((name, kind): &MadeColumn) -> String {
     format!("{} {kind}{null}", quoted(name))
 }
 
-fn list(columns: &[MadeColumn], of: impl Fn(&MadeColumn) -> String, between: &str) -> String {
+fn list(columns: &[SnapshotColumn], of: impl Fn(&SnapshotColumn) -> String, between: &str) -> String {
     columns.iter().map(of).collect::<Vec<_>>().join(between)
 }
 
@@ -91,7 +93,7 @@ pub(super) fn job(connector: &Arc<Connector>, job: &SnapshotJob) -> Result<Strin
         QUOTING.text(&database),
         tables.job()
     );
-    let typed = |columns: &[MadeColumn]| list(columns, typed, ",\n  ");
+    let typed = |columns: &[SnapshotColumn]| list(columns, typed, ",\n  ");
     Ok(format!(
         include_str!("../data/job.sql"),
         snapshots = snapshots,
@@ -164,7 +166,7 @@ impl SnapshotTablesSource {
             connection.link.set_timeout(Some(PATIENCE));
             connection.set(text("settings of a session that reads"))?;
             // They may be others by now.
-            let wanted: [&[MadeColumn]; 3] = [&SNAPSHOT_COLUMNS, &ROW_COLUMNS, &TEXT_COLUMNS];
+            let wanted: [&[SnapshotColumn]; 3] = [&SNAPSHOT_COLUMNS, &ROW_COLUMNS, &TEXT_COLUMNS];
             for (name, wanted) in self.tables.names().iter().zip(wanted) {
                 let kept = if self.facts.lowers_names { name.to_lowercase() } else { name.clone() };
                 let words = [("database", self.database.as_str()), ("table", kept.as_str())];
@@ -195,7 +197,7 @@ impl SnapshotTablesSource {
 }
 
 impl SnapshotSource for SnapshotTablesSource {
-    fn made(&mut self) -> Result<Vec<Made>> {
+    fn made(&mut self) -> Result<Vec<KeptSnapshot>> {
         let [snapshots, ..] = self.names();
         let rows = self.ask(&format!(
             "SELECT `snapshot_id` AS `plimsoll watch`, `format`, `every_us`, `row_count`, `clock_us` FROM {snapshots} WHERE `edge` = 1 \
@@ -203,7 +205,7 @@ impl SnapshotSource for SnapshotTablesSource {
         ))?;
         let made = |row: &Vec<Option<String>>| {
             let text = |at: usize| row.get(at)?.as_deref();
-            Some(Made {
+            Some(KeptSnapshot {
                 number: text(0)?.parse().ok()?,
                 format: text(1)?.parse().ok()?,
                 every_us: text(2)?.parse().ok()?,
@@ -211,13 +213,13 @@ impl SnapshotSource for SnapshotTablesSource {
                 end_us: text(4)?.parse().ok()?,
             })
         };
-        let all: Option<Vec<Made>> = rows.iter().map(made).collect();
+        let all: Option<Vec<KeptSnapshot>> = rows.iter().map(made).collect();
         all.ok_or_else(|| fault("the snapshots can't be read: a value is missing"))
     }
 
-    fn read(&mut self, number: i64) -> Result<Option<MadeRead>> {
+    fn read(&mut self, number: i64) -> Result<Option<SnapshotContent>> {
         let [snapshots, rows, texts] = self.names();
-        let name = |(name, _): &MadeColumn| quoted(name);
+        let name = |(name, _): &SnapshotColumn| quoted(name);
         let columns = list(&SNAPSHOT_COLUMNS[5..], name, ", ");
         let ends = self.ask(&format!(
             "SELECT {columns}, 1 AS `plimsoll watch` FROM {snapshots} WHERE `snapshot_id` = {number} ORDER BY `edge`"
@@ -237,7 +239,7 @@ impl SnapshotSource for SnapshotTablesSource {
             "SELECT `schema_name` AS `plimsoll watch`, `digest` FROM {texts} WHERE `text` LIKE '%`plimsoll watch`%'"
         ))?;
         let own = ours.iter().map(|row| name_of(row).0).collect();
-        Ok(Some(MadeRead { start, end, counts_all, rows, own }))
+        Ok(Some(SnapshotContent { start, end, counts_all, rows, own }))
     }
 
     fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>> {

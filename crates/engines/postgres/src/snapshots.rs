@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::queries::LONGEST_TEXT;
-use plimsoll_engine::snapshots::{FORMAT, Made, MadeColumn, MadeRead, SnapshotJob, SnapshotSource, SnapshotTables};
+use plimsoll_engine::snapshots::{
+    FORMAT, KeptSnapshot, SnapshotColumn, SnapshotContent, SnapshotJob, SnapshotSource, SnapshotTables,
+};
 use plimsoll_engine::{ErrorKind, QueryText, Result};
 use plimsoll_measurement::counters::Item;
 use plimsoll_measurement::units::format_seconds;
@@ -29,7 +31,7 @@ const USUAL_SCHEMA: &str = "public";
 const FACTS: usize = 2;
 
 /// An end of a snapshot: the columns of "stamps of statements" come last.
-const SNAPSHOT_COLUMNS: [MadeColumn; 15] = [
+const SNAPSHOT_COLUMNS: [SnapshotColumn; 15] = [
     ("snapshot_id", "bigint"),
     ("edge", "integer"),
     ("format", "integer"),
@@ -48,7 +50,7 @@ const SNAPSHOT_COLUMNS: [MadeColumn; 15] = [
 ];
 
 /// The columns of "counters of statements", behind the snapshot.
-const ROW_COLUMNS: [MadeColumn; 17] = [
+const ROW_COLUMNS: [SnapshotColumn; 17] = [
     ("snapshot_id", "bigint"),
     ("user_id", "oid"),
     ("database_id", "oid"),
@@ -69,7 +71,7 @@ const ROW_COLUMNS: [MadeColumn; 17] = [
 ];
 
 /// The columns of "texts of statements", behind the time.
-const TEXT_COLUMNS: [MadeColumn; 5] = [
+const TEXT_COLUMNS: [SnapshotColumn; 5] = [
     ("taken_us", "bigint"),
     ("database_id", "oid"),
     ("query_id", "bigint"),
@@ -86,7 +88,7 @@ fn named(tables: &SnapshotTables, name: &str) -> String {
     format!("{}.{}", QUOTING.name(schema(tables)), QUOTING.name(name))
 }
 
-fn quoted(columns: &[MadeColumn]) -> String {
+fn quoted(columns: &[SnapshotColumn]) -> String {
     let columns: Vec<String> = columns.iter().map(|(name, _)| QUOTING.name(name)).collect();
     columns.join(", ")
 }
@@ -98,8 +100,8 @@ pub(super) fn job(connection: &mut Connection, version: u32, job: &SnapshotJob) 
     let words: Vec<(&str, &str)> = words.iter().map(|(gap, word)| (*gap, word.as_str())).collect();
     let [stamps, counters] =
         ["stamps of statements", "counters of statements"].map(|name| filled_for(name, version, &words));
-    let typed = |columns: &[MadeColumn]| {
-        let column = |(name, kind): &MadeColumn| format!("{} {kind}", QUOTING.name(name));
+    let typed = |columns: &[SnapshotColumn]| {
+        let column = |(name, kind): &SnapshotColumn| format!("{} {kind}", QUOTING.name(name));
         columns.iter().map(column).collect::<Vec<_>>().join(",\n  ")
     };
     let SnapshotJob { tables, every_s, keep_s } = job;
@@ -166,7 +168,7 @@ impl SnapshotTablesSource {
             // Whatever is called changes nothing.
             connection.set(&format!("{}; {}", workspace::staying(), sql("no writes")))?;
             // They may be others by now.
-            let wanted: [&[MadeColumn]; 3] = [&SNAPSHOT_COLUMNS, &ROW_COLUMNS, &TEXT_COLUMNS];
+            let wanted: [&[SnapshotColumn]; 3] = [&SNAPSHOT_COLUMNS, &ROW_COLUMNS, &TEXT_COLUMNS];
             for (name, wanted) in self.tables.names().iter().zip(wanted) {
                 let words = [("schema", schema(&self.tables)), ("table", name.as_str())];
                 let found = connection.rows(&filled("columns of snapshots", &words), &[])?;
@@ -225,13 +227,13 @@ impl SnapshotTablesSource {
 }
 
 impl SnapshotSource for SnapshotTablesSource {
-    fn made(&mut self) -> Result<Vec<Made>> {
+    fn made(&mut self) -> Result<Vec<KeptSnapshot>> {
         let [snapshots, ..] = self.names();
         let rows = self.ask(&format!(
             "SELECT /* plimsoll watch */ snapshot_id, format, every_us, row_count, clock_us FROM {snapshots} WHERE edge = 1 ORDER BY snapshot_id"
         ))?;
         let made = |row: &Texts| {
-            Some(Made {
+            Some(KeptSnapshot {
                 number: row.get(0)?,
                 format: row.get(1)?,
                 every_us: row.get(2)?,
@@ -239,11 +241,11 @@ impl SnapshotSource for SnapshotTablesSource {
                 end_us: row.get(4)?,
             })
         };
-        let all: Option<Vec<Made>> = rows.iter().map(made).collect();
+        let all: Option<Vec<KeptSnapshot>> = rows.iter().map(made).collect();
         all.ok_or_else(|| fault("the snapshots can't be read: a value is missing"))
     }
 
-    fn read(&mut self, number: i64) -> Result<Option<MadeRead>> {
+    fn read(&mut self, number: i64) -> Result<Option<SnapshotContent>> {
         let [snapshots, rows, _] = self.names();
         let columns = quoted(&SNAPSHOT_COLUMNS[5..]);
         let ends = self.ask(&format!(
@@ -262,7 +264,7 @@ impl SnapshotSource for SnapshotTablesSource {
             .iter()
             .map(row_of)
             .collect();
-        Ok(Some(MadeRead { start, end, counts_all, rows, own: self.own(number)? }))
+        Ok(Some(SnapshotContent { start, end, counts_all, rows, own: self.own(number)? }))
     }
 
     fn texts(&mut self, items: &[Item]) -> Result<Vec<QueryText>> {
