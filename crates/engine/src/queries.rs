@@ -57,6 +57,15 @@ pub struct CountedViews {
     pub views: Views,
 }
 
+/// Snapshots of a job at the server that wait to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many.
+    pub count: usize,
+    /// From one to the next, as the job was asked for; `None` if none was ever made.
+    pub every_us: Option<u64>,
+}
+
 /// So many characters of a text are read.
 pub const LONGEST_TEXT: usize = 2_000;
 
@@ -102,6 +111,15 @@ pub trait QuerySampler: Send {
     /// If the server is lost, or does not let us look.
     fn cached_plans(&mut self) -> Result<Vec<CachedPlans>> {
         Ok(Vec::new())
+    }
+
+    /// The snapshots of a job at the server that wait to be read, after the one that ended at this moment. `None` where each reading makes its own.
+    ///
+    /// # Errors
+    /// If the server is lost, or what the job made can't be read.
+    fn waiting(&mut self, read_us: Option<i64>) -> Result<Option<Waiting>> {
+        let _ = read_us;
+        Ok(None)
     }
 
     /// Whether it sees the statements of all programs, and not only of this one.

@@ -5,13 +5,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mark;
 use crate::session::Session;
 use crate::table::ColumnType;
+use crate::table_name;
 use crate::value::{Row, Value};
 
 /// What the mark of such a table names in place of a workspace.
 const MAKER: &str = "plimsoll watch";
-
-/// Servers take 63 bytes for a name.
-const LONGEST_NAME: usize = 63;
 
 /// Rows go in batches of so many, the largest first: a server knows a statement for each.
 const BATCHES: [usize; 3] = [50, 10, 1];
@@ -60,17 +58,7 @@ impl SavedTable {
     /// # Errors
     /// If it is no such thing.
     pub fn parse(text: &str, longest: usize) -> Result<(Option<String>, String)> {
-        let is_name = |name: &str, longest: usize| {
-            let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            let begins = !name.starts_with(|first: char| first.is_ascii_digit());
-            !name.is_empty() && begins && name.len() <= longest && name.bytes().all(is_sign)
-        };
-        let (schema, name) = text.split_once('.').map_or((None, text), |(schema, name)| (Some(schema), name));
-        if is_name(name, longest) && schema.is_none_or(|schema| is_name(schema, LONGEST_NAME)) {
-            return Ok((schema.map(str::to_owned), name.to_owned()));
-        }
-        Err(Error::new(ErrorKind::Usage, format!("'{text}' is no name for a table"))
-            .hint(format!("a name has letters, digits and _, begins with no digit, and has {longest} signs at most")))
+        table_name::parse(text, longest)
     }
 
     /// Its name with that of its schema, as the user wrote it.

@@ -7,6 +7,7 @@ use plimsoll_measurement::{Ceiling, Counter, Files, Reading, Views};
 
 use crate::error::Result;
 use crate::queries::QuerySampler;
+use crate::snapshots::{SnapshotJob, SnapshotReader, SnapshotTables};
 
 /// The readers of a target, as far as it has something to read and lets us.
 pub trait Telemetry {
@@ -24,6 +25,24 @@ pub trait Telemetry {
     /// # Errors
     /// If the target can't be asked, or lacks what the counts need: an extension, a setting, a right.
     fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
+        Ok(None)
+    }
+
+    /// A reader of the snapshots that a job at the server has put into these tables. `None` where we know no such job.
+    ///
+    /// # Errors
+    /// If the target can't be asked, or the tables are not there or not ours.
+    fn query_snapshots(&self, tables: &SnapshotTables) -> Result<Option<SnapshotReader>> {
+        let _ = tables;
+        Ok(None)
+    }
+
+    /// The statements by which whoever looks after the server installs such a job. `None` where we know none.
+    ///
+    /// # Errors
+    /// If the target can't be asked, or counts no statements.
+    fn query_job(&self, job: &SnapshotJob) -> Result<Option<String>> {
+        let _ = job;
         Ok(None)
     }
 

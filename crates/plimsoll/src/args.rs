@@ -21,8 +21,8 @@ pub use self::plan::{Plan, PlanMi, PlanWhat};
 pub use self::run::{Multiples, Run};
 pub use self::simulate::Simulate;
 pub use self::watch::{
-    By, Chart, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchMark, WatchSave, WatchShow,
-    WatchSource,
+    By, Chart, CompareBy, Watch, WatchAction, WatchCheck, WatchCompare, WatchExport, WatchJob, WatchMark, WatchSave,
+    WatchShow, WatchSource,
 };
 
 /// Where the demo writes its page if nobody says where.

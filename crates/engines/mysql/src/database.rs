@@ -7,6 +7,7 @@ use plimsoll_engine::process;
 use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
+use plimsoll_engine::snapshots::{SnapshotJob, SnapshotReader, SnapshotTables};
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Folders, Lease, Mark, Moves, Part,
     QuerySampler, RequestAccess, Requester, Result, Sampler, SavedReading, Saving, SelfTest, Session, Sessions, Table,
@@ -22,6 +23,7 @@ use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
 use super::self_test::MySqlSelfTest;
 use super::session::MySqlSession;
+use super::snapshots::{self, SnapshotTablesSource};
 use super::statements::fill;
 use super::transfer::MySqlTransfer;
 use super::{capabilities, cold, saving, workspace};
@@ -149,6 +151,15 @@ impl Telemetry for MySqlDatabase {
     fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
         let identity = self.server.description.fingerprint.clone();
         Ok(Some(Box::new(DigestSampler::open(&self.connector, identity)?)))
+    }
+
+    fn query_snapshots(&self, tables: &SnapshotTables) -> Result<Option<SnapshotReader>> {
+        let source = SnapshotTablesSource::open(&self.connector, self.server.facts, tables)?;
+        Ok(Some(SnapshotReader::of(Box::new(source), tables)))
+    }
+
+    fn query_job(&self, job: &SnapshotJob) -> Result<Option<String>> {
+        snapshots::job(&self.connector, job).map(Some)
     }
 
     fn answers(&self, patience: Duration) -> bool {

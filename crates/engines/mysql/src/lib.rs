@@ -32,6 +32,7 @@ mod sampler;
 mod saving;
 mod self_test;
 mod session;
+mod snapshots;
 mod statements;
 mod time;
 mod transfer;

@@ -32,7 +32,7 @@ const NAME: &str = "plimsoll watch";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Consumers that statements have to pass to be counted by digest.
-const CONSUMERS: u64 = 3;
+pub(super) const CONSUMERS: u64 = 3;
 /// What the row without a digest is called. Ours can't be told apart in it.
 const WITHOUT_ROOM: &str =
     "-- all statements that the Performance Schema had no room for, those of this program among them";
@@ -135,8 +135,51 @@ impl Facts {
     }
 }
 
+/// A row of the statement "stamps of statements", of a server with this identity.
+pub(super) fn edge_of(row: &[Option<String>], identity: &str) -> Result<Edge> {
+    let unreadable = || fault("the stamps of the server can't be read");
+    let clock_us = number(row, 0).and_then(|us| i64::try_from(us).ok()).ok_or_else(unreadable)?;
+    let up_s = number(row, 1).and_then(|seconds| i64::try_from(seconds).ok()).ok_or_else(unreadable)?;
+    let started_us = clock_us.saturating_sub(up_s.saturating_mul(1_000_000));
+    // A sum of all statements may be more than a counter of one holds.
+    let total = text_of(row, 3).and_then(|ps| ps.parse::<u128>().ok());
+    let total = total.and_then(|ps| u64::try_from(ps / u128::from(sessions::PS_OF_US)).ok());
+    Ok(Edge {
+        clock_us,
+        server: Server {
+            identity: identity.to_owned(),
+            version: text_of(row, 2).unwrap_or_default().to_owned(),
+            started_us,
+        },
+        // Counters are in memory, and begin with the server. Who empties them leaves no stamp: rows that are gone, or began anew, show it.
+        reset_us: Some(started_us),
+        are_stamps_derived: true,
+        evictions: Evictions::Never,
+        total: total.map(|us| Total { us, began_us: None }),
+    })
+}
+
+/// The database and the digest of a row that begins with them.
+pub(super) fn name_of(row: &[Option<String>]) -> (Item, (String, String)) {
+    let [database, digest] = [0, 1].map(|at| text_of(row, at).unwrap_or_default().to_owned());
+    (item_of(&database, &digest), (database, digest))
+}
+
+/// A row of the statement "texts of statements".
+pub(super) fn query_text(row: &[Option<String>]) -> Option<QueryText> {
+    let (database, digest) = (text_of(row, 0).unwrap_or_default(), text_of(row, 1)?);
+    let item = item_of(database, digest);
+    let database = Some(database).filter(|name| !name.is_empty()).map(foreign::masked);
+    Some(QueryText { item, database, text: text_of(row, 2).map(without_values), object: None })
+}
+
+/// The text of the row without a digest.
+pub(super) fn text_of_rest() -> QueryText {
+    QueryText { item: item_of("", ""), database: None, text: Some(WITHOUT_ROOM.to_owned()), object: None }
+}
+
 /// A row of the statement "counters of statements".
-fn row_of(row: &[Option<String>]) -> Row {
+pub(super) fn row_of(row: &[Option<String>]) -> Row {
     let item = item_of(text_of(row, 0).unwrap_or_default(), text_of(row, 1).unwrap_or_default());
     let values = [
         (Measure::Executions, number(row, 3)),
@@ -226,35 +269,12 @@ impl DigestSampler {
         let sql = self.product()?.text("stamps of statements");
         let rows = self.ask(sql)?;
         let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
-        let unreadable = || fault("the stamps of the server can't be read");
-        let clock_us = number(row, 0).and_then(|us| i64::try_from(us).ok()).ok_or_else(unreadable)?;
-        let up_s = number(row, 1).and_then(|seconds| i64::try_from(seconds).ok()).ok_or_else(unreadable)?;
-        let started_us = clock_us.saturating_sub(up_s.saturating_mul(1_000_000));
-        // A sum of all statements may be more than a counter of one holds.
-        let total = text_of(row, 3).and_then(|ps| ps.parse::<u128>().ok());
-        let total = total.and_then(|ps| u64::try_from(ps / u128::from(sessions::PS_OF_US)).ok());
-        Ok(Edge {
-            clock_us,
-            server: Server {
-                identity: self.identity.clone(),
-                version: text_of(row, 2).unwrap_or_default().to_owned(),
-                started_us,
-            },
-            // Counters are in memory, and begin with the server. Who empties them leaves no stamp: rows that are gone, or began anew, show it.
-            reset_us: Some(started_us),
-            are_stamps_derived: true,
-            evictions: Evictions::Never,
-            total: total.map(|us| Total { us, began_us: None }),
-        })
+        edge_of(row, &self.identity)
     }
 
     fn rows(&mut self) -> Result<Vec<Row>> {
         let rows = self.ask(text("counters of statements"))?;
-        let names = rows.iter().map(|row| {
-            let [database, digest] = [0, 1].map(|at| text_of(row, at).unwrap_or_default().to_owned());
-            (item_of(&database, &digest), (database, digest))
-        });
-        self.known = names.collect();
+        self.known = rows.iter().map(|row| name_of(row)).collect();
         self.listed = Listed { found: rows.len() as u64, is_full: rows.iter().any(|row| text_of(row, 1).is_none()) };
         Ok(rows.iter().map(|row| row_of(row)).collect())
     }
@@ -265,10 +285,7 @@ impl DigestSampler {
             return Ok(());
         }
         let rows = self.ask(text("own statements"))?;
-        let of = |row: &Vec<Option<String>>| {
-            item_of(text_of(row, 0).unwrap_or_default(), text_of(row, 1).unwrap_or_default())
-        };
-        self.own.extend(rows.iter().map(of));
+        self.own.extend(rows.iter().map(|row| name_of(row).0));
         self.is_new = false;
         Ok(())
     }
@@ -390,16 +407,9 @@ impl QuerySampler for DigestSampler {
         let digests: Vec<&str> = names.iter().map(|(_, digest)| digest.as_str()).collect();
         let sql = fill("texts of statements", &[("most", &LONGEST_TEXT.to_string()), ("digests", &digests.join(","))]);
         let rows = self.ask(&sql)?;
-        let of = |row: &Vec<Option<String>>| {
-            let (database, digest) = (text_of(row, 0).unwrap_or_default(), text_of(row, 1)?);
-            let item = Some(item_of(database, digest)).filter(|item| items.contains(item))?;
-            let database = Some(database).filter(|name| !name.is_empty()).map(foreign::masked);
-            Some(QueryText { item, database, text: text_of(row, 2).map(without_values), object: None })
-        };
-        let rest = Some(item_of("", "")).filter(|item| self.listed.is_full && items.contains(item));
-        let rest =
-            rest.map(|item| QueryText { item, database: None, text: Some(WITHOUT_ROOM.to_owned()), object: None });
-        Ok(rows.iter().filter_map(of).chain(rest).collect())
+        let rest = self.listed.is_full.then(text_of_rest);
+        let found = rows.iter().filter_map(|row| query_text(row)).chain(rest);
+        Ok(found.filter(|text| items.contains(&text.item)).collect())
     }
 
     /// Waits and files that the Performance Schema counts, as samplers of runs read them, and the log of MariaDB, which it does not count.

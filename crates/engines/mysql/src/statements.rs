@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use plimsoll_engine::{Quoting, Statements, Workspace};
 
-const QUOTING: Quoting = Quoting { name: ('`', '`') };
+/// How names and texts are written.
+pub(super) const QUOTING: Quoting = Quoting { name: ('`', '`') };
 
 pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     let files = [

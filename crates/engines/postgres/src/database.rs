@@ -7,6 +7,7 @@ use plimsoll_engine::process;
 use plimsoll_engine::server::lease::ServerLease;
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _};
 use plimsoll_engine::server::processes::ProcessSampler;
+use plimsoll_engine::snapshots::{SnapshotJob, SnapshotReader, SnapshotTables};
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Elsewhere, Folders, Lease, Mark, Moves,
     Part, QuerySampler, RequestAccess, Requester, Result, Sampler, SavedReading, Saving, SelfTest, Session, Sessions,
@@ -22,6 +23,7 @@ use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
+use super::snapshots::{self, SnapshotTablesSource};
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, removal, saving};
 
@@ -169,6 +171,15 @@ impl Telemetry for PostgresDatabase {
 
     fn query_sampler(&self) -> Result<Option<Box<dyn QuerySampler>>> {
         Ok(Some(Box::new(StatementSampler::open(&self.connector, self.server.version)?)))
+    }
+
+    fn query_snapshots(&self, tables: &SnapshotTables) -> Result<Option<SnapshotReader>> {
+        let source = SnapshotTablesSource::open(&self.connector, tables)?;
+        Ok(Some(SnapshotReader::of(Box::new(source), tables)))
+    }
+
+    fn query_job(&self, job: &SnapshotJob) -> Result<Option<String>> {
+        snapshots::job(&mut self.connector.connect(CONTROL)?, self.server.version, job).map(Some)
     }
 
     fn answers(&self, patience: Duration) -> bool {

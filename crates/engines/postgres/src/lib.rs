@@ -30,6 +30,7 @@ mod sampler;
 mod saving;
 mod self_test;
 mod session;
+mod snapshots;
 mod statements;
 mod transfer;
 mod url;

@@ -235,20 +235,7 @@ impl StatementSampler {
         let question = self.text("stamps of statements");
         let rows = self.guarded(&question)?;
         let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
-        let unreadable = || fault("the stamps of pg_stat_statements can't be read");
-        let total = row.get(4).map(|us| Total { us, began_us: row.get(5) });
-        Ok(Edge {
-            clock_us: row.get(0).ok_or_else(unreadable)?,
-            server: Server {
-                identity: self.identity.clone(),
-                version: format!("{}, pg_stat_statements {}", row.text(6).unwrap_or_default(), self.extension.version),
-                started_us: row.get(1).ok_or_else(unreadable)?,
-            },
-            reset_us: row.get(2),
-            are_stamps_derived: false,
-            evictions: row.get(3).map_or(Evictions::Untold, Evictions::Counted),
-            total,
-        })
+        edge_of(row, &self.identity, &self.extension.version)
     }
 }
 
@@ -257,13 +244,13 @@ fn connect(connector: &Connector) -> Result<Connection> {
 }
 
 /// The statement whose database and number stand in a row from this place on. Statements of several users are one.
-fn item_of(row: &Texts, at: usize) -> Option<Item> {
+pub(super) fn item_of(row: &Texts, at: usize) -> Option<Item> {
     let (database, number): (u32, i64) = (row.get(at)?, row.get(at + 1)?);
     Some(Item(u128::from(database) << 64 | u128::from(number.cast_unsigned())))
 }
 
 /// The database and the number of a statement.
-fn parts_of(item: Item) -> (u32, i64) {
+pub(super) fn parts_of(item: Item) -> (u32, i64) {
     ((item.0 >> 64) as u32, (item.0 as u64).cast_signed())
 }
 
@@ -272,8 +259,32 @@ fn us(row: &Texts, at: usize) -> Option<u64> {
     row.get::<f64>(at).map(|ms| (ms * 1_000.0).round() as u64)
 }
 
+/// A row of the statement "stamps of statements", of a server with this identity and an extension of this version.
+pub(super) fn edge_of(row: &Texts, identity: &str, extension: &str) -> Result<Edge> {
+    let unreadable = || fault("the stamps of pg_stat_statements can't be read");
+    Ok(Edge {
+        clock_us: row.get(0).ok_or_else(unreadable)?,
+        server: Server {
+            identity: identity.to_owned(),
+            version: format!("{}, pg_stat_statements {extension}", row.text(6).unwrap_or_default()),
+            started_us: row.get(1).ok_or_else(unreadable)?,
+        },
+        reset_us: row.get(2),
+        are_stamps_derived: false,
+        evictions: row.get(3).map_or(Evictions::Untold, Evictions::Counted),
+        total: row.get(4).map(|us| Total { us, began_us: row.get(5) }),
+    })
+}
+
+/// A row of the statement "texts of statements".
+pub(super) fn text_of(row: &Texts) -> Option<QueryText> {
+    // The server leaves values where it makes no plan, as in what makes a user.
+    let (database, text) = (row.text(2).map(foreign::masked), row.text(3).map(without_values));
+    Some(QueryText { item: item_of(row, 0)?, database, text, object: None })
+}
+
 /// A row of the statement "counters of statements"; `None` if the server hides whose it is.
-fn row_of(row: &Texts) -> Option<Row> {
+pub(super) fn row_of(row: &Texts) -> Option<Row> {
     let identity = [row.text(0)?, row.text(1)?, row.text(2)?, row.text(3)?].join(" ");
     let found: Option<u64> = row.get(8);
     let read: Option<u64> = row.get(9);
@@ -369,11 +380,6 @@ impl QuerySampler for StatementSampler {
         let [databases, numbers] = lists.map(|list| format!("'{list}'"));
         let question = self.text("texts of statements").replace("$1", &databases).replace("$2", &numbers);
         let rows = self.of_texts(&question)?;
-        let text_of = |row: &Texts| {
-            // The server leaves values where it makes no plan, as in what makes a user.
-            let (database, text) = (row.text(2).map(foreign::masked), row.text(3).map(without_values));
-            Some(QueryText { item: item_of(row, 0)?, database, text, object: None })
-        };
         Ok(rows.iter().filter_map(text_of).collect())
     }
 

@@ -17,6 +17,8 @@ Examples:
   plimsoll watch postgres://me@db.example/sales --html load.html     the same as a page with a chart, at the end
   plimsoll watch postgres://me@db.example/sales --json               one object per slot
   plimsoll watch URL --save-to sqlite:a.db --table t --allow-writes  each slot also into a table of your own
+  plimsoll watch job URL --table snapshots                           the SQL of a job at the server, where nobody may poll
+  plimsoll watch URL --snapshots snapshots                           what that job has counted since the last time
   plimsoll watch show --from -30m --by database                      what was watched in the last half hour, by database
   plimsoll watch show --by object                                    the same by procedure and function (SQL Server)
   plimsoll watch show --by file                                      what files were read and written, and how long that took
@@ -26,8 +28,8 @@ Examples:
 It reads what pg_stat_statements, the Performance Schema or SQL Server's plan cache has counted, and changes nothing at the server that it watches, unless --save-to names it. Slots are kept in the result store, with the texts of
 statements and without their values. docs/WATCH.md says what each figure means, and what the profiler can't see.
 
-Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension is missing, 4 cannot connect, 5 a right is missing, 6 --save-to is refused,
-7 the server was lost at the end or slots are not saved, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
+Exit codes: 0 done, 1 a condition of --fail-if was true, 2 usage, 3 the extension or the table of a job is missing, 4 cannot connect, 5 a right is missing,
+6 --save-to or --snapshots is refused, 7 the server was lost at the end or slots are not saved, 130 interrupted by Ctrl-C, with the summary (q ends the live view with 0).")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Watch {
     /// What to do with what was watched.
@@ -40,7 +42,7 @@ pub struct Watch {
     /// 10s with --live].
     #[arg(long, value_name = "TIME")]
     pub every: Option<String>,
-    /// How long to watch [default: until Ctrl-C].
+    /// How long to watch [default: until Ctrl-C, and with --snapshots until all that are there are read].
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
     /// How many statements are listed; the others are added up.
@@ -55,6 +57,13 @@ pub struct Watch {
     /// Do not look at the sessions once a second. Nothing is known then of waits, nor of statements that have not ended.
     #[arg(long)]
     pub no_samples: bool,
+    /// Read the snapshots that a job at the server has put into this table ('plimsoll watch job'), on PostgreSQL also SCHEMA.NAME, in place
+    /// of polling: those that are new since the last one in the store. The user needs SELECT on its tables.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["every", "live", "no_samples"])]
+    pub snapshots: Option<String>,
+    /// Go on as the job makes more, until Ctrl-C or as long as --for says.
+    #[arg(long, requires = "snapshots")]
+    pub follow: bool,
     /// Keep nothing in the result store.
     #[arg(long)]
     pub no_store: bool,
@@ -121,6 +130,8 @@ pub struct WatchSource {
 pub enum WatchAction {
     /// Say what a server has counted so far, and whether a watch can rely on it.
     Check(WatchCheck),
+    /// Print the SQL of a job that makes snapshots at the server, for servers where nobody may poll.
+    Job(WatchJob),
     /// List the servers that were watched.
     List {
         #[command(flatten)]
@@ -158,6 +169,29 @@ pub struct WatchCheck {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Whoever looks after the server runs what is printed; Plimsoll makes nothing:
+  plimsoll watch job postgres://me@db.example/sales --table snapshots > job.sql
+  plimsoll watch postgres://me@db.example/sales --snapshots snapshots
+On PostgreSQL it is a function, and the line by which pg_cron calls it; on MySQL and MariaDB an event.")]
+pub struct WatchJob {
+    /// The database that the tables are to be in. Statements of all databases of its server are counted.
+    #[arg(value_name = "URL")]
+    pub target: String,
+    #[command(flatten)]
+    pub access: Access,
+    /// What the table of snapshots is called, on PostgreSQL also SCHEMA.NAME. NAME_rows and NAME_texts stand beside it.
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// From one snapshot to the next: less than 60s, or minutes of which an hour has a whole number.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub every: String,
+    /// How long snapshots are kept at the server. The job removes older ones.
+    #[arg(long, value_name = "TIME", default_value = "24h")]
+    pub keep: String,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,18 @@ pub struct Extension {
 impl Extension {
     /// Where it is; an error says what is missing and what mends it.
     pub fn find(connection: &mut Connection, version: u32) -> Result<Self> {
+        let (extension, may_look) = Self::look(connection, version)?;
+        if !may_look {
+            let message = "the user may not see what others ran (pg_read_all_stats)";
+            return Err(
+                Error::new(ErrorKind::Permission, message).hint("GRANT pg_read_all_stats TO the user of the URL")
+            );
+        }
+        Ok(extension)
+    }
+
+    /// The same, and whether the user may see what others ran.
+    pub fn look(connection: &mut Connection, version: u32) -> Result<(Self, bool)> {
         if version < FIRST_VERSION {
             let message = "PostgreSQL before version 14 does not say how often it dropped statements or counted anew";
             return Err(Error::new(ErrorKind::Unsupported, message).hint("watch a server of version 14 or later"));
@@ -62,13 +74,7 @@ impl Extension {
             let message = format!("the extension pg_stat_statements is of version {version}, and 1.9 is needed");
             return Err(missing(&message, "its owner runs ALTER EXTENSION pg_stat_statements UPDATE"));
         }
-        if !row.is_true(5) {
-            let message = "the user may not see what others ran (pg_read_all_stats)";
-            return Err(
-                Error::new(ErrorKind::Permission, message).hint("GRANT pg_read_all_stats TO the user of the URL")
-            );
-        }
-        Ok(Self {
+        let extension = Self {
             schema: schema.to_owned(),
             version: version.to_owned(),
             number,
@@ -76,7 +82,8 @@ impl Extension {
             tracked: row.text(4).unwrap_or_default().to_owned(),
             is_numbered: row.text(6) != Some("off"),
             left_out: row.text(7).map(foreign::masked),
-        })
+        };
+        Ok((extension, row.is_true(5)))
     }
 
     /// Why it counts no statements, where a setting says so.

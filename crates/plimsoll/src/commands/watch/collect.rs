@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::Clock;
+use plimsoll_engine::snapshots::SnapshotTables;
 use plimsoll_engine::{Database, Error, ErrorKind, Intents, QuerySampler};
 use plimsoll_measurement::{exit, units};
 use plimsoll_store::RunStore;
 
 use super::alerts::Alert;
-use super::collector::{Collector, Manner};
+use super::collector::{Collector, Manner, Told};
 use super::filters::Filters;
 use super::keeper::Keeper;
 use super::live::{self, Live, LiveView, Mark, Setup};
 use super::news::News;
 use super::saver::{self, Saver};
-use super::{marked, show, shown};
+use super::{job, marked, show, shown};
 use crate::args::Watch;
 use crate::commands::report::try_path;
 use crate::engines;
@@ -37,6 +38,9 @@ const SLOT_OF_LIVE: &str = "10s";
 /// So many texts are asked for in a slot where whoever looks on may sort by anything.
 const LISTED_OF_LIVE: usize = 100;
 
+/// What is said where a job has made nothing to tell.
+const NO_SLOT: &str = "No snapshot is new since the last one that was read. A slot lies between two of them: the very first one only begins it.";
+
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
@@ -53,6 +57,7 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let alerts = options.fail_if.iter().map(|text| Alert::parse(text)).collect::<Result<_, _>>()?;
     let only = Filters::parse("--only", &options.only)?;
     let place = saver::place(&options.save)?;
+    let tables = options.snapshots.as_deref().map(SnapshotTables::parse).transpose()?;
     let target = engines::parse(url, settings, printer)?;
     options.html.as_deref().map_or(Ok(()), try_path)?;
     // A store that can't be used is said before anything is read.
@@ -64,7 +69,10 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
     let database = opened.database.map_err(|error| signals::failure(&interrupt, error))?;
     let pulse = database.pulse().map(|pulse| interrupt.watch(pulse));
     let failed = |error| signals::failure(&interrupt, error);
-    let open = || sampler(database.as_ref(), target.display(), false).map_err(failed);
+    let open = || match &tables {
+        Some(tables) => job::reader(database.as_ref(), target.display(), tables).map_err(failed),
+        None => sampler(database.as_ref(), target.display(), false).map_err(failed),
+    };
     let mut sampler = open()?;
     let password_file = options.save.save_password_file.clone();
     let begin = |place| Saver::begin(place, (target.display(), password_file), settings, &interrupt, printer);
@@ -81,43 +89,29 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         (false, true) => LISTED_OF_LIVE,
         (false, false) => 1,
     };
-    let slot_us = u64::try_from(pace.slot.as_micros()).unwrap_or(u64::MAX);
-    let (has_samples, saves) = (!options.no_samples, saver.is_some());
+    let read_us = begun.as_ref().and_then(|(_, known)| known.read_us());
+    let waiting = sampler.waiting(read_us).map_err(failed)?;
+    // Slots are as long as the job makes them.
+    let slot_us = waiting.and_then(|waiting| waiting.every_us).unwrap_or(pace.slot.as_micros() as u64);
+    let (has_samples, saves) = (!options.no_samples && waiting.is_none(), saver.is_some());
     let manner = Manner { slot_us, has_samples, listed, alerts, only, saves };
     let mut collector = Collector::of(sampler, &clock, database.description().cpus, begun, manner);
-    let begin = clock.now();
-    // The first reading is what the first slot begins with. Without it there is nothing to watch.
-    let first = collector.first(printer).map_err(failed)?;
-    let from_us = first.server_us;
-    if !options.json && !options.live {
-        let stored =
-            if collector.keeps() { "'plimsoll watch show' shows what is stored." } else { "Nothing is stored." };
-        printer.remark(&format!("A line is printed for each slot; Ctrl-C ends it with the summary. {stored}"));
+    let telling = Telling { options, listed, saver, printer };
+    let (range, is_asked) = if waiting.is_some() {
+        (read(&mut collector, options, pace, &telling, (&clock, &interrupt))?, false)
+    } else {
+        poll(&mut collector, (target.display(), pace), (store, &clock), &telling, &interrupt)?
+    };
+    let unsaved: Vec<String> = collector.unsaved().into_iter().chain(telling.saver.and_then(Saver::end)).collect();
+    match &range {
+        Some(range) => summary(&mut collector, options, (target.display(), range), settings, printer),
+        None => printer.remark(NO_SLOT),
     }
-    let show = || begin_live(target.display(), options, pace, (store, &clock), &collector, (&interrupt, printer));
-    let live = options.live.then(show).transpose()?;
-    let end = pace.time.map(|time| begin.after(time));
-    let server = collector.go_on(first, end, &interrupt, printer, |told| {
-        match &live {
-            Some(live) => live.take(told),
-            None if options.json => {
-                printer.json(&show::json(told.slot, told.sums, told.texts, told.counted, (listed, told.alerts)));
-            }
-            None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
-        }
-        if let Some(saver) = &saver {
-            saver.take(told);
-        }
-    });
-    let is_asked = live.is_some_and(Live::end);
-    let unsaved: Vec<String> = collector.unsaved().into_iter().chain(saver.and_then(Saver::end)).collect();
-    let range = from_us..server.server_us.max(from_us) + 1;
-    summary(&mut collector, options, (target.display(), &range), settings, printer);
     drop(pulse);
     for sentence in &unsaved {
         printer.warning(sentence);
     }
-    if let Some(path) = &options.html {
+    if let Some((path, range)) = options.html.as_ref().zip(range) {
         shown::page(target.display(), &range, options.top, path, settings, printer)?;
     }
     for alert in collector.alerts() {
@@ -130,6 +124,71 @@ pub fn watch(url: &str, options: &Watch, settings: &Settings, printer: &Printer)
         (false, false) => exit::DONE,
     };
     Ok(signals::exit_code(&interrupt).filter(|_| !is_asked).unwrap_or(code))
+}
+
+/// Where what is told of a slot goes.
+struct Telling<'t> {
+    options: &'t Watch,
+    listed: usize,
+    saver: Option<Saver>,
+    printer: &'t Printer,
+}
+
+impl Telling<'_> {
+    fn tell(&self, told: &Told<'_>, live: Option<&Live>) {
+        let printer = self.printer;
+        match live {
+            Some(live) => live.take(told),
+            None if self.options.json => {
+                printer.json(&show::json(told.slot, told.sums, told.texts, told.counted, (self.listed, told.alerts)));
+            }
+            None => printer.result(&show::line(told.slot, told.sums, told.texts, printer.style.width)),
+        }
+        if let Some(saver) = &self.saver {
+            saver.take(told);
+        }
+    }
+}
+
+/// Reads the server slot after slot. Gives the time that was watched, and whether whoever looked on asked for the end.
+fn poll(
+    collector: &mut Collector,
+    (target, pace): (&str, Pace),
+    (store, clock): (Option<Arc<RunStore>>, &Arc<dyn Clock>),
+    telling: &Telling<'_>,
+    interrupt: &Interrupt,
+) -> Result<(Option<Range<i64>>, bool), Failure> {
+    let (options, printer) = (telling.options, telling.printer);
+    let begin = clock.now();
+    // The first reading is what the first slot begins with. Without it there is nothing to watch.
+    let first = collector.first(printer).map_err(|error| signals::failure(interrupt, error))?;
+    let from_us = first.server_us;
+    if !options.json && !options.live {
+        let stored =
+            if collector.keeps() { "'plimsoll watch show' shows what is stored." } else { "Nothing is stored." };
+        printer.remark(&format!("A line is printed for each slot; Ctrl-C ends it with the summary. {stored}"));
+    }
+    let show = || begin_live(target, options, pace, (store, clock), collector, (interrupt, printer));
+    let live = options.live.then(show).transpose()?;
+    let end = pace.time.map(|time| begin.after(time));
+    let server = collector.go_on(first, end, interrupt, printer, |told| telling.tell(told, live.as_ref()));
+    let is_asked = live.is_some_and(Live::end);
+    Ok((Some(from_us..server.server_us.max(from_us) + 1), is_asked))
+}
+
+/// Reads the snapshots that a job has made since the last time, and goes on where it was asked to.
+fn read(
+    collector: &mut Collector,
+    options: &Watch,
+    pace: Pace,
+    telling: &Telling<'_>,
+    (clock, interrupt): (&Arc<dyn Clock>, &Interrupt),
+) -> Result<Option<Range<i64>>, Failure> {
+    let end = pace.time.map(|time| clock.now().after(time));
+    let follows = options.follow || end.is_some();
+    let read = collector.read_made((follows, end), interrupt, telling.printer, |told| telling.tell(told, None));
+    let range = read.map_err(|error| signals::failure(interrupt, error))?;
+    Ok(range.map(|range| range.start..range.end.max(range.start) + 1))
 }
 
 /// Shows the live view, in which the present moment can be marked if slots are kept.

@@ -2,11 +2,13 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::Clock;
+use plimsoll_engine::queries::Waiting;
 use plimsoll_engine::{Error, ErrorKind, QuerySampler, QueryText, Result};
 use plimsoll_measurement::Moment;
 use plimsoll_measurement::counters::{Item, Measure};
@@ -25,8 +27,12 @@ use crate::printer::Printer;
 /// How often an interrupt is looked for between two readings.
 const LOOK_FOR_INTERRUPT: Duration = Duration::from_millis(100);
 
-/// So many texts are asked for in a slot, at once.
+/// From one look for new snapshots to the next, at most.
+const LOOK_FOR_SNAPSHOTS: Duration = Duration::from_secs(10);
+
+/// So many texts are asked for in a slot, at once: of a server, which reads all of them for that, and of what a job has kept of them.
 const MOST_TEXTS_OF_A_SLOT: usize = 100;
+const MOST_TEXTS_OF_A_SNAPSHOT: usize = 2_000;
 
 /// So many texts are remembered, beside those that are needed.
 const MOST_TEXTS_KEPT: usize = 5_000;
@@ -75,6 +81,11 @@ struct Reading {
     counted: counters::OfSlot,
 }
 
+/// Whether a server may answer again later.
+const fn is_away(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect)
+}
+
 /// When the next slot begins: at a whole multiple of its length by the server's clock, as it was seen last. A reading that took longer leaves
 /// out the slots that it covered.
 fn next_begin(seen: Seen, now: Moment, slot_us: u64) -> Moment {
@@ -104,6 +115,8 @@ pub struct Collector {
     is_lost: bool,
     /// What the sampler warned of at the beginning.
     said: Vec<String>,
+    /// So many texts are asked for at once.
+    most_texts: usize,
 }
 
 impl Collector {
@@ -132,6 +145,7 @@ impl Collector {
             missed: 0,
             is_lost: false,
             said: Vec::new(),
+            most_texts: MOST_TEXTS_OF_A_SLOT,
         }
     }
 
@@ -152,8 +166,7 @@ impl Collector {
         self.look_up(&Sums::of_record(&record), 0, printer);
         self.manner.only.leave_out(&mut record, &self.texts);
         self.keep(record, &reading, false, printer);
-        self.said = self.sampler.warnings();
-        self.said.iter().for_each(|warning| printer.warning(warning));
+        self.warn(printer);
         Ok(reading.seen)
     }
 
@@ -181,11 +194,78 @@ impl Collector {
             }
         }
         // What spoiled the readings meanwhile, such as a right that was taken away.
-        for warning in self.sampler.warnings().iter().filter(|warning| !self.said.contains(warning)) {
-            printer.warning(warning);
-        }
+        self.warn(printer);
         self.sampler.unlisted().iter().for_each(|sentence| printer.warning(sentence));
         server
+    }
+
+    /// Reads the snapshots that a job at the server has made since the last one that is known, the oldest first; where it follows, also those that
+    /// come until the time is over. Gives the time of the slots that were told, if there were any.
+    ///
+    /// # Errors
+    /// If the job's tables can't be read. A snapshot that can't be read is passed over.
+    pub fn read_made(
+        &mut self,
+        (follows, end): (bool, Option<Moment>),
+        interrupt: &Interrupt,
+        printer: &Printer,
+        mut told: impl FnMut(&Told<'_>),
+    ) -> Result<Option<Range<i64>>> {
+        let mut range: Option<Range<i64>> = None;
+        self.most_texts = MOST_TEXTS_OF_A_SNAPSHOT;
+        self.warn(printer);
+        while interrupt.signal().is_none() {
+            let read = match self.sampler.waiting(self.known.read_us()) {
+                Ok(Some(Waiting { count: 1.., .. })) if self.known.reads() == 0 => {
+                    // The first one of all is only a point to start from.
+                    self.first(printer).map(|_| {
+                        self.is_lost = false;
+                        true
+                    })
+                }
+                Ok(Some(Waiting { count: count @ 1.., .. })) => self.read(printer).map(|mut reading| {
+                    // How long it takes to read one says nothing of what it takes to make one.
+                    reading.took = Duration::ZERO;
+                    let slot = &reading.slot;
+                    range = Some(range.take().map_or(slot.start_us, |range| range.start)..slot.end_us);
+                    self.take(&reading, !follows && count == 1, printer, &mut told);
+                    true
+                }),
+                Ok(_) => Ok(false),
+                Err(error) if range.is_none() || !is_away(&error) => return Err(error),
+                Err(error) => Err(error),
+            };
+            let goes_on = match read {
+                Ok(is_read) => is_read,
+                Err(error) => {
+                    self.miss(&error, printer);
+                    !is_away(&error)
+                }
+            };
+            if goes_on {
+                continue;
+            }
+            if !follows || end.is_some_and(|end| self.clock.now() >= end) {
+                break;
+            }
+            let next = self.clock.now().after(Duration::from_micros(self.pace.slot_us() / 4).min(LOOK_FOR_SNAPSHOTS));
+            let next = end.filter(|end| *end < next).unwrap_or(next);
+            while self.clock.now() < next && interrupt.signal().is_none() {
+                self.clock.sleep(next.since(self.clock.now()).min(LOOK_FOR_INTERRUPT));
+            }
+        }
+        self.warn(printer);
+        Ok(range)
+    }
+
+    /// Says what may spoil the readings and was not said yet.
+    fn warn(&mut self, printer: &Printer) {
+        for warning in self.sampler.warnings() {
+            if !self.said.contains(&warning) {
+                printer.warning(&warning);
+                self.said.push(warning);
+            }
+        }
     }
 
     /// Whether slots are kept.
@@ -298,7 +378,7 @@ impl Collector {
             }
             Ok(None) => self.manner.has_samples = false,
             // A server that is away is looked at again when it is back.
-            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect) => {}
+            Err(error) if is_away(&error) => {}
             Err(error) => {
                 printer.warning(&format!("sessions can't be looked at, so that nothing is known of waits: {error}"));
                 self.manner.has_samples = false;
@@ -374,7 +454,7 @@ impl Collector {
             |item: &Item| !self.texts.contains_key(item) || self.of_sessions.contains(item) && has_ended(item);
         let mut missing: Vec<Item> = shown.filter(is_wanted).collect();
         missing.dedup();
-        missing.truncate(MOST_TEXTS_OF_A_SLOT);
+        missing.truncate(self.most_texts);
         let of_sessions = self.activity.texts();
         if missing.is_empty() {
             return;

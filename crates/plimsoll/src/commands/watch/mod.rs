@@ -14,6 +14,7 @@ mod counters;
 mod exported;
 mod files;
 mod filters;
+mod job;
 mod keeper;
 mod limits;
 mod listed;
@@ -46,6 +47,7 @@ use crate::settings::Settings;
 pub fn watch(options: &Watch, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     match (&options.action, &options.target) {
         (Some(WatchAction::Check(options)), _) => checked::check(options, settings, printer),
+        (Some(WatchAction::Job(options)), _) => job::job(options, settings, printer),
         (Some(WatchAction::List { json, source }), _) => listed::list(*json, source, settings, printer),
         (Some(WatchAction::Mark(options)), _) => marked::mark(options, settings, printer),
         (Some(WatchAction::Show(options)), _) => shown::show(options, settings, printer),
