@@ -306,11 +306,10 @@ impl DigestSampler {
 
     /// What the server executed by the binary protocol, if it gives that no digest.
     fn executed_prepared(&mut self) -> Result<Option<Counted>> {
-        let product = self.product()?;
-        if product != Product::MariaDb {
+        if self.product()? != Product::MariaDb {
             return Ok(None);
         }
-        let rows = self.ask(product.text("prepared statements"))?;
+        let rows = self.ask(text("prepared statements of MariaDB"))?;
         let row = rows.first().ok_or_else(|| fault("a question came back without an answer"))?;
         Ok(number(row, 0).zip(us(row, 1)).map(|(executions, us)| Counted::of(executions, us)))
     }
