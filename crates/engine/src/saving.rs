@@ -105,6 +105,14 @@ pub trait SavingSession: Send {
         Ok(())
     }
 
+    /// An error if what rows are added to is not where the URL says any more, as a file that somebody removed.
+    ///
+    /// # Errors
+    /// That.
+    fn check_place(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The type of a column as it stands in a statement, and as the server says it of a table.
     fn type_of(&self, kind: SavedType) -> [&'static str; 2];
 
@@ -221,6 +229,7 @@ impl Saving {
     /// # Errors
     /// Those of a session. If it was lost at the end, the rows may be there all the same.
     pub fn add(&mut self, parts: &[(&SavedTable, &[Row])]) -> Result<()> {
+        self.place.check_place()?;
         self.transaction(|own| parts.iter().try_for_each(|(table, rows)| own.insert_all(table, rows)), "COMMIT")
     }
 

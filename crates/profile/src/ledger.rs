@@ -42,6 +42,17 @@ pub struct Sample {
     pub active: Vec<Active>,
 }
 
+/// When the server counts an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counting {
+    /// When its session is done with it.
+    AtItsEnd,
+    /// Perhaps before, by the last sample that had it.
+    MaybeBefore,
+    /// It is one of those that were counted before.
+    Before,
+}
+
 /// What is known of one execution while it is not accounted for.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
@@ -52,10 +63,8 @@ struct Flight {
     shown_us: u64,
     /// When it was last seen.
     seen_us: i64,
-    /// Whether the last sample that had it says that it may have been counted before its end.
-    may_be_counted: bool,
-    /// Whether it is one of those that were counted before their end.
-    is_counted: bool,
+    /// Whether the server counts it when its session is done with it, or has done so before.
+    counting: Counting,
     /// Whether the last sample did not have it.
     is_ended: bool,
     /// Whether it was known to have ended when a slot was closed, and was left to the next one.
@@ -134,13 +143,14 @@ impl Ledger {
                 before_us: if sample.spacing_us.is_none() { ran_us } else { 0 },
                 shown_us: 0,
                 seen_us: sample.at_us,
-                may_be_counted: false,
-                is_counted: false,
+                counting: Counting::AtItsEnd,
                 is_ended: false,
                 is_late: false,
             });
             (flight.is_ended, flight.seen_us) = (false, sample.at_us);
-            flight.may_be_counted = active.may_be_counted;
+            if flight.counting != Counting::Before {
+                flight.counting = if active.may_be_counted { Counting::MaybeBefore } else { Counting::AtItsEnd };
+            }
             // By a clock that was set back a statement may begin after it is seen; then it counts from sample to sample.
             let unshown_us = ran_us.saturating_sub(flight.before_us + flight.shown_us);
             let shown_us = if active.start_us > sample.at_us { spacing_us } else { spacing_us.min(unshown_us) };
@@ -178,7 +188,8 @@ impl Ledger {
         self.sampled_us.drain(..self.sampled_us.len().saturating_sub(1));
         for (key, flight) in self.ended() {
             let Some(item) = flight.item else { continue };
-            let is_found = flight.is_counted || counted.get_mut(&item).is_some_and(|counted| counted.take(&flight));
+            let is_found = flight.counting == Counting::Before
+                || counted.get_mut(&item).is_some_and(|counted| counted.take(&flight));
             // It may have ended after its row was read, and a read that did not return all rows may have left it out.
             let may_come = !flight.is_late && flight.seen_us >= seen_from_us
                 || slot.status.has(Status::PARTIAL) && !counted.contains_key(&item);
@@ -197,11 +208,12 @@ impl Ledger {
             self.flights.remove(&key);
         }
         // Those that commit still when the slot ends are counted in it. If they aren't, they write the log before their end.
-        let open =
-            self.flights.values_mut().filter(|flight| !flight.is_ended && flight.may_be_counted && !flight.is_counted);
-        for flight in open {
+        let may_be = |flight: &&mut Flight| !flight.is_ended && flight.counting == Counting::MaybeBefore;
+        for flight in self.flights.values_mut().filter(may_be) {
             let counted = flight.item.and_then(|item| counted.get_mut(&item));
-            flight.is_counted = counted.is_some_and(|counted| counted.take(flight));
+            if counted.is_some_and(|counted| counted.take(flight)) {
+                flight.counting = Counting::Before;
+            }
         }
         for (item, counted) in counted {
             let activity = closed.items.entry(item).or_default();
@@ -247,7 +259,7 @@ impl Counted {
     fn take(&mut self, flight: &Flight) -> bool {
         let ran_us = flight.ran_us();
         let is_shorter = ran_us <= self.left_us && self.longest_us.is_none_or(|longest| ran_us <= longest);
-        let is_possible = self.executions != Some(0) && (is_shorter || flight.may_be_counted);
+        let is_possible = self.executions != Some(0) && (is_shorter || flight.counting == Counting::MaybeBefore);
         if is_possible {
             self.executions = self.executions.map(|executions| executions - 1);
             let most_us = if is_shorter { ran_us } else { self.left_us.min(self.longest_us.unwrap_or(u64::MAX)) };

@@ -2,8 +2,8 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_engine::{
@@ -20,7 +20,12 @@ use super::owner::kind_of_stranger;
 use super::statements::SqliteSession;
 use super::texts::text;
 
-struct SqliteSaving(SqliteSession);
+struct SqliteSaving {
+    session: SqliteSession,
+    file: PathBuf,
+    /// The device and the number of the file that is open.
+    opened: (u64, u64),
+}
 
 /// Opens the file; if there is none, makes one that nobody else may read.
 pub(super) fn open(database: &SqliteDatabase) -> Result<Saving> {
@@ -71,7 +76,14 @@ pub(super) fn read(database: &SqliteDatabase) -> Result<SavedReading> {
 fn saving(database: &SqliteDatabase, connection: Connection, file: PathBuf) -> Result<SqliteSaving> {
     let failed = |error| from_sqlite(error, database.location.folder());
     existing::keep_others_out(&connection, RequestAccess::OWN).map_err(failed)?;
-    Ok(SqliteSaving(SqliteSession::new(connection, file, &database.options, Arc::clone(&database.clock))))
+    let opened = identity(&file)?;
+    let session = SqliteSession::new(connection, file.clone(), &database.options, Arc::clone(&database.clock));
+    Ok(SqliteSaving { session, file, opened })
+}
+
+fn identity(file: &Path) -> Result<(u64, u64)> {
+    let there = fs::metadata(file).map_err(|error| from_io(&error, "look at", file))?;
+    Ok((there.dev(), there.ino()))
 }
 
 fn quoted(name: &str) -> String {
@@ -80,7 +92,15 @@ fn quoted(name: &str) -> String {
 
 impl SavingSession for SqliteSaving {
     fn session(&mut self) -> &mut dyn Session {
-        &mut self.0
+        &mut self.session
+    }
+
+    /// Rows that are added to a file without a name are lost.
+    fn check_place(&mut self) -> Result<()> {
+        if identity(&self.file)? == self.opened {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Lost, format!("{} is another file than the one that was opened", self.file.display())))
     }
 
     fn type_of(&self, kind: SavedType) -> [&'static str; 2] {
