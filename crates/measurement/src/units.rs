@@ -67,9 +67,29 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     parse_scaled(text, COUNT_UNITS, "k (thousand), m (million)")
 }
 
-/// Reads `30s`, `5m`, `1.5h`, `200ms` or `30` (seconds).
+/// Reads `30s`, `5m`, `1.5h`, `200ms`, `1h30m` or `30` (seconds).
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    parse_scaled(text, DURATION_UNITS_NANOS, "ns, us, ms, s, m, h").map(Duration::from_nanos)
+    let mut sum = 0_u64;
+    let (mut rest, mut unit) = (text.trim(), String::new());
+    loop {
+        // A number behind a unit is of the next part.
+        let begins =
+            |(at, pair): (usize, &[u8])| (pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit()).then_some(at + 1);
+        let end = rest.as_bytes().windows(2).enumerate().find_map(begins);
+        let (part, more) = rest.split_at(end.unwrap_or(rest.len()));
+        let nanos = parse_scaled(part, DURATION_UNITS_NANOS, "ns, us, ms, s, m, h")?;
+        let of_part = part.trim_start_matches(|c: char| !c.is_ascii_alphabetic()).to_ascii_lowercase();
+        let size = |name: &str| DURATION_UNITS_NANOS.iter().find(|(unit, _)| *unit == name).map(|(_, scale)| *scale);
+        // Each unit is smaller than the one before, and has its name.
+        if !unit.is_empty() && (of_part.is_empty() || size(&of_part) >= size(&unit)) {
+            return Err(UnitError::NotANumber(text.trim().to_owned()));
+        }
+        sum = sum.checked_add(nanos).ok_or_else(|| UnitError::OutOfRange(text.trim().to_owned()))?;
+        if more.is_empty() {
+            return Ok(Duration::from_nanos(sum));
+        }
+        (rest, unit) = (more, of_part);
+    }
 }
 
 fn parse_scaled(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
@@ -198,6 +218,11 @@ mod tests {
         assert_eq!(parse_count("10k"), Ok(10_000));
         assert_eq!(parse_duration("5m"), Ok(Duration::from_mins(5)));
         assert_eq!(parse_duration("200ms"), Ok(Duration::from_millis(200)));
+        assert_eq!(parse_duration("3m30s"), Ok(Duration::from_secs(210)));
+        assert_eq!(parse_duration("1h30m5.5s"), Ok(Duration::from_millis(5_405_500)));
+        for text in ["3m30", "30s3m", "3m3m", "3mx", "3m 30 s m"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -45,9 +45,8 @@ fn percent(seconds: f64, elapsed_seconds: f64) -> f64 {
 
 /// What happened between two looks.
 struct Between {
-    /// The rows of the first look, by what they are known by.
-    before: BTreeMap<RowId, Row>,
-    /// Those of the second, in the order of its views.
+    /// The rows of the first look and of the second, in the order of their views.
+    before: Vec<Row>,
     after: Vec<Row>,
     grown: BTreeMap<RowId, Values>,
     /// What got less.
@@ -81,61 +80,63 @@ impl Between {
         let (deltas, unknown) = slot.map_or_else(Default::default, |Slot { deltas, unknown, .. }| (deltas, unknown));
         let less = unknown.iter().filter(|one| one.reason == Reason::Contradiction).filter_map(|one| one.row);
         Self {
-            before: before.into_iter().map(|row| (row.id, row)).collect(),
+            before,
             after,
             grown: deltas.into_iter().map(|delta| (delta.row, delta.values)).collect(),
             less: less.collect(),
         }
     }
 
-    /// Whether a row had one of these before.
-    fn had(&self, row: &Row, measures: &[Measure]) -> bool {
-        let before = self.before.get(&row.id);
-        before.is_some_and(|before| measures.iter().any(|measure| before.values.get(*measure) > Some(0)))
-    }
-
-    /// What grew: a row each, unless it says nothing.
-    fn growth<R, T>(
+    /// What grew: a row each, made of it and of what was there before, unless that says nothing.
+    fn growth<'r, R, T>(
         &self,
-        rows: &[R],
+        (old, new): (&'r [R], &'r [R]),
         counts: &[Measure],
         name: impl Fn(&R) -> String,
-        of: impl Fn(&R, &Values) -> Option<T>,
+        of: impl Fn(&R, Option<&'r R>, &Values) -> Option<T>,
     ) -> Growth<T> {
+        let old: BTreeMap<RowId, (&Row, &R)> =
+            self.before.iter().zip(old).map(|(row, shown)| (row.id, (row, shown))).collect();
         let mut growth = Growth { rows: Vec::new(), got_less: Vec::new(), went_on: 0 };
-        for (shown, row) in rows.iter().zip(&self.after) {
+        for (shown, row) in new.iter().zip(&self.after) {
             if self.less.contains(&row.id) {
                 growth.got_less.push(name(shown));
                 continue;
             }
-            growth.went_on += usize::from(self.had(row, counts));
-            growth.rows.extend(self.grown.get(&row.id).and_then(|values| of(shown, values)));
+            let before = old.get(&row.id);
+            let had = |(row, _): &(&Row, &R)| counts.iter().any(|measure| row.values.get(*measure) > Some(0));
+            growth.went_on += usize::from(before.is_some_and(had));
+            let before = before.map(|(_, shown)| *shown);
+            growth.rows.extend(self.grown.get(&row.id).and_then(|values| of(shown, before, values)));
         }
         growth
     }
 }
 
-fn seconds(values: &Values, measure: Measure) -> Option<f64> {
-    values.get(measure).map(|us| us as f64 / 1e6)
+/// A time that the core says has grown, as exactly as the views have it: the core counts microseconds.
+fn seconds(values: &Values, measure: Measure, (before, after): (Option<f64>, Option<f64>)) -> Option<f64> {
+    values.get(measure)?;
+    Some((after? - before.unwrap_or(0.0)).max(0.0))
 }
 
 /// What was waited for, the longest first.
 pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Growth<WaitDelta> {
     let [old, new] = [before, after].map(|waits| Views { waits: waits.to_vec(), ..Views::default() });
-    let of = |row: &WaitRow, values: &Values| {
-        let waited = seconds(values, Measure::WaitUs).filter(|seconds| *seconds > 0.0)?;
+    let of = |row: &WaitRow, before: Option<&WaitRow>, values: &Values| {
+        let grown = |measure, of: fn(&WaitRow) -> Option<f64>| seconds(values, measure, (before.and_then(of), of(row)));
+        let waited = grown(Measure::WaitUs, |row| Some(row.seconds)).filter(|seconds| *seconds > 0.0)?;
         Some(WaitDelta {
             wait: row.name.clone(),
             class: row.class.map(Name::Known),
             seconds: waited,
             count: values.get(Measure::Waits),
             elapsed_percent: percent(waited, elapsed_seconds),
-            signal_seconds: seconds(values, Measure::SignalUs),
+            signal_seconds: grown(Measure::SignalUs, |row| row.signal_seconds),
             longest_seconds: row.longest_seconds,
         })
     };
     let between = Between::of(Source::Waits, &old, &new);
-    let mut growth = between.growth(after, &[Measure::Waits], |row| row.name.clone(), of);
+    let mut growth = between.growth((before, after), &[Measure::Waits], |row| row.name.clone(), of);
     growth.rows.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     growth
 }
@@ -145,14 +146,16 @@ pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Gro
 pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &str) -> Growth<FileDelta> {
     let [old, new] = [before, after].map(|files| Views { files: files.to_vec(), ..Views::default() });
     let name = |row: &FileRow| row.name.replace(run, "run");
-    let of = |row: &FileRow, values: &Values| {
+    let of = |row: &FileRow, before: Option<&FileRow>, values: &Values| {
+        let stalled =
+            |measure, of: fn(&FileRow) -> Option<f64>| seconds(values, measure, (before.and_then(of), of(row)));
         let grown = FileGrowth {
             reads: values.get(Measure::Reads),
             writes: values.get(Measure::Writes),
             read_bytes: values.get(Measure::ReadBytes),
             write_bytes: values.get(Measure::WriteBytes),
-            read_stall_seconds: seconds(values, Measure::ReadUs),
-            write_stall_seconds: seconds(values, Measure::WriteUs),
+            read_stall_seconds: stalled(Measure::ReadUs, |row| row.read_stall_seconds),
+            write_stall_seconds: stalled(Measure::WriteUs, |row| row.write_stall_seconds),
         };
         let is_used = grown.ios().is_some_and(|ios| ios > 0) || grown.bytes().is_some_and(|bytes| bytes > 0);
         is_used.then(|| FileDelta {
@@ -164,7 +167,7 @@ pub fn files(before: &[FileRow], after: &[FileRow], elapsed_seconds: f64, run: &
         })
     };
     let between = Between::of(Source::Files, &old, &new);
-    let mut growth = between.growth(after, &[Measure::Reads, Measure::Writes], name, of);
+    let mut growth = between.growth((before, after), &[Measure::Reads, Measure::Writes], name, of);
     growth.rows.sort_by(|a, b| b.write_latency_ms.unwrap_or(0.0).total_cmp(&a.write_latency_ms.unwrap_or(0.0)));
     growth
 }

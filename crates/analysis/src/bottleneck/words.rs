@@ -241,8 +241,11 @@ fn beside(model: &Model<'_>) -> Option<String> {
     } else {
         "with theirs and its own work"
     };
+    // The kernel counts one wait with the other.
+    let is_held = model.means.column("server_throttled").is_some_and(|percent| percent >= THROTTLED_PERCENT);
+    let quota = if is_held { " or for its quota" } else { "" };
     Some(format!(
-        "other processes used {} of {} cores; on average {} threads of {} waited for a core, {cost}",
+        "other processes used {} of {} cores; on average {} threads of {} waited for a core{quota}, {cost}",
         number(cores),
         number(all),
         number(waited),
@@ -267,6 +270,9 @@ fn squeezed(model: &Model<'_>) -> Option<String> {
 
 /// Memory of a group is full from this part on: the kernel takes pages back before it ends.
 const FULL_MEMORY: f64 = 0.95;
+
+/// A quota that held back in so many percent of its periods.
+const THROTTLED_PERCENT: f64 = 10.0;
 
 /// What a limit would bring; a range where looks at moments leave it so wide that its middle alone would mislead.
 fn gain(model: &Model<'_>, one: &Found) -> String {

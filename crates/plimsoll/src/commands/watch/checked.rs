@@ -123,6 +123,9 @@ impl Counted {
                 .filter_map(|row| row.values.get(measure))
                 .fold(0, |sum: u64, one| sum.saturating_add(one))
         };
+        // The time of what runs within another statement is in that of its caller.
+        let elapsed_us = snapshot.rows.iter().filter(|row| !row.is_nested);
+        let elapsed_us = elapsed_us.filter_map(|row| row.values.get(Measure::ElapsedUs));
         let is_once = |row: &&Row| row.values.get(Measure::Executions) == Some(1);
         Self {
             statements: snapshot.rows.len() as u64,
@@ -136,7 +139,7 @@ impl Counted {
             },
             since_us: snapshot.end.reset_us,
             may_be_emptied: snapshot.end.are_stamps_derived,
-            elapsed_us: sum(Measure::ElapsedUs),
+            elapsed_us: elapsed_us.fold(0, u64::saturating_add),
             read,
             limits,
         }
