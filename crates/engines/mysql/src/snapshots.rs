@@ -17,7 +17,7 @@ use super::connect::Connector;
 use super::connection::{Connection, Rows};
 use super::describe::ServerFacts;
 use super::error::statement as fault;
-use super::queries::{CONSUMERS, edge_of, name_of, query_text, row_of, text_of_rest};
+use super::queries::{edge_of, facts::CONSUMERS, name_of, query_text, row_of, text_of_rest};
 use super::statements::{QUOTING, fill, quoted, text};
 
 const NAME: &str = "plimsoll watch";

@@ -55,7 +55,7 @@ fn all<'u>(times: impl Iterator<Item = &'u u64>) -> u64 {
 
 /// Time of all sessions that samples saw at work, in microseconds.
 pub fn seen_us(sums: &Sums) -> u64 {
-    all(sums.waits.values())
+    sums.seen_us()
 }
 
 /// What sessions waited for most while they were at work on a statement, and which part of their time there, in percent.

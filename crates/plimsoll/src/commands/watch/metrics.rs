@@ -45,7 +45,10 @@ pub const BY_SAMPLES: Metric = METRICS[3];
 
 /// A metric by its name, or by the name of its column.
 pub fn by_name(name: &str) -> Option<Metric> {
-    METRICS.into_iter().find(|metric| metric.name == name || metric.name.strip_suffix("_us") == Some(name))
+    let is_it = |metric: &Metric| {
+        metric.name == name || metric.name.strip_suffix("_us") == Some(name) || metric.label.eq_ignore_ascii_case(name)
+    };
+    METRICS.into_iter().find(is_it)
 }
 
 /// All names, for an error.
@@ -160,5 +163,9 @@ mod tests {
         assert_eq!((of(Unit::Share, Measure::Executions), of(Unit::Share, Measure::Rows)), (Some(50.0), None));
         assert_eq!(Unit::Second.of(Measure::Executions, &values, &all, 0), None);
         assert_eq!((by_name("elapsed"), by_name("nothing")), (Some(BY_COMPLETION), None));
+        assert_eq!(
+            (by_name("seen"), by_name("Page reads").map(|metric| metric.name)),
+            (Some(BY_SAMPLES), Some("reads"))
+        );
     }
 }

@@ -217,7 +217,7 @@ pub fn slots(count: u64) -> String {
 /// The share of the time of sessions that were seen at work in which they were at work on this statement, in percent; `None` where nobody
 /// sees which statements they are at work on.
 pub fn seen_percent(all: &Sums, sum: &Sum) -> Option<f64> {
-    let is_named = all.waits.keys().any(|(item, _)| item.is_some());
+    let is_named = all.waits.is_empty() || all.waits.keys().any(|(item, _)| item.is_some());
     let seen_us = if is_named { limits::seen_us(all) } else { 0 };
     let us = sum.values.get(Measure::SampledUs).filter(|_| seen_us > 0)?;
     Some(100.0 * us as f64 / seen_us as f64)

@@ -121,7 +121,7 @@ impl Sums {
         let Record { bucket, about, waits, .. } = record;
         let mut sums = Self {
             covered_us: bucket.covered_us,
-            span_us: Some((bucket.start_us, bucket.start_us.saturating_add_unsigned(bucket.length_us))),
+            span_us: Some((bucket.start_us, about.end_us.max(bucket.start_us))),
             status: bucket.status | lost(&about.unknown),
             explained: bucket.explained_us.zip(bucket.total_us),
             unknown: about.unknown.iter().filter_map(|reason| words(*reason)).collect(),
@@ -212,17 +212,25 @@ impl Sums {
     /// looks saw.
     pub fn active_sessions(&self) -> Option<f64> {
         let counted = (self.covered_us > 0).then(|| self.database_us() as f64 / self.covered_us as f64)?;
-        let (least, factor, looks) = APART;
-        let sampled = self.about.sampled.filter(|sampled| sampled.samples >= looks && sampled.us > 0);
-        let seen = sampled.map_or(counted, |sampled| self.seen_us() as f64 / sampled.us as f64);
-        let (low, high) = (counted.min(seen), counted.max(seen));
-        Some(if high - low > least && high > factor * low { seen } else { counted })
+        Some(self.seen_apart(counted).unwrap_or(counted))
     }
 
-    /// The share of the database time that statements explain, in percent up to 100.
+    /// Sessions that looks saw active on average, where these are far from what the server has counted.
+    fn seen_apart(&self, counted: f64) -> Option<f64> {
+        let (least, factor, looks) = APART;
+        let sampled = self.about.sampled.filter(|sampled| sampled.samples >= looks && sampled.us > 0)?;
+        let seen = self.seen_us() as f64 / sampled.us as f64;
+        let (low, high) = (counted.min(seen), counted.max(seen));
+        (high - low > least && high > factor * low).then_some(seen)
+    }
+
+    /// The share of the database time that statements explain, in percent up to 100. Of a slot of which the server tells the time late it is
+    /// that of the time that looks saw.
     pub fn coverage_percent(&self) -> Option<f64> {
         let (explained, total) = self.explained?;
-        Some(plimsoll_profile::coverage::percent(explained, total))
+        let counted = self.database_us() as f64 / self.covered_us.max(1) as f64;
+        let seen = self.seen_apart(counted).map_or(0, |seen| (seen * self.covered_us as f64) as u64);
+        Some(plimsoll_profile::coverage::percent(explained, total.max(seen)))
     }
 
     /// What part of the database time is so much, in percent.
@@ -241,21 +249,24 @@ impl Sums {
         }
     }
 
-    /// Time of sessions that looks at them saw at work, in microseconds.
-    fn seen_us(&self) -> u64 {
+    /// Time of sessions that looks at them saw at work, in microseconds; where nothing is kept of waits, at statements that are known.
+    pub fn seen_us(&self) -> u64 {
+        if self.waits.is_empty() {
+            return self.named_us();
+        }
         self.waits.values().fold(0, |sum: u64, us| sum.saturating_add(*us))
+    }
+
+    /// The same at statements that are known.
+    fn named_us(&self) -> u64 {
+        self.all().values.get(Measure::SampledUs).unwrap_or(0)
     }
 
     /// The metric that says most of what cost most. Where what statements count of themselves explains little of the time, as with commits
     /// that wait for the log, samples say more, if enough of them found sessions at work on statements that are known.
     pub fn best_metric(&self) -> Metric {
         let is_explained = self.coverage_percent().is_some_and(|percent| percent >= EXPLAINED_PERCENT);
-        let named_us = self
-            .waits
-            .iter()
-            .filter(|((item, _), _)| item.is_some())
-            .fold(0_u64, |sum, (_, us)| sum.saturating_add(*us));
-        if !is_explained && named_us / SAMPLE_US >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
+        if !is_explained && self.named_us() / SAMPLE_US >= ENOUGH_SAMPLES { BY_SAMPLES } else { BY_COMPLETION }
     }
 
     /// Statements by a metric, the most first.
