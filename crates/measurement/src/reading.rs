@@ -129,7 +129,7 @@ vocabulary! {
         SessionsBlockedByOthers = "sessions_blocked_by_others",
         /// Sessions that are in the middle of something and wait for their client now.
         SessionsWaitingForClients = "sessions_waiting_for_clients",
-        /// Sessions with a request that wait now for a thread of the server's pool.
+        /// Sessions with a request that wait now because as many threads as the server allows are at work.
         SessionsWaitingForWorkers = "sessions_waiting_for_workers",
         /// Sessions that sleep now because a statement asked for it.
         SessionsAsleep = "sessions_asleep",

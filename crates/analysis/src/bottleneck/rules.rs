@@ -250,7 +250,7 @@ pub const RULES: [Rule; 13] = [
     },
     Rule {
         waits: &["waiting_for_worker"],
-        ..rule("workers", "the thread pool", "a thread for every session", Change::Without(0.0))
+        ..rule("workers", "the server's limit of threads", "a thread for every session", Change::Without(0.0))
     },
     rule(
         BETWEEN,

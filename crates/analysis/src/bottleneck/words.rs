@@ -456,7 +456,7 @@ pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str>
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
         "locks" => "waited for locks of other sessions",
-        "workers" => "waited for a thread of the server's pool",
+        "workers" => "waited until the server's limit of threads let them work",
         "client" => "waited for the client",
         BETWEEN => "had a request under way and were not seen to be worked on, neither at the server nor at the client",
         _ => return None,

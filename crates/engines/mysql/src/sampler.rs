@@ -19,8 +19,10 @@ use super::statements::text;
 const NAME: &str = "plimsoll sampler";
 /// What waits for row locks are called, which have no state of their own.
 const ROW_LOCK: &str = "InnoDB row lock";
-/// What waits for a thread of the server's pool are called, during which a session looks idle.
+/// What waits for a thread of MariaDB's pool are called, during which a session looks idle.
 const POOL: &str = "queue of the thread pool";
+/// What waits in front of MySQL's InnoDB are called, during which a session looks as if it worked.
+const IN_FRONT_OF_INNODB: &str = "queue of innodb_thread_concurrency";
 /// The redo log among files.
 pub(super) const REDO_LOG: &str = "redo log";
 /// How long a server may keep silent before it is given up until the next reading.
@@ -35,8 +37,8 @@ pub(super) struct ServerSampler {
     sees_files: bool,
     /// Whether transactions of all may be seen.
     sees_transactions: bool,
-    /// Whether the server's threads are a pool, in whose queue sessions may wait.
-    has_pool: bool,
+    /// Whether the server limits its threads at work, so that sessions may wait in a queue.
+    limits_threads: bool,
     follow: Follow,
     own_reads: OwnReads,
     /// Waits of ours at the last reading.
@@ -51,7 +53,7 @@ impl ServerSampler {
             connection: None,
             sees_files: false,
             sees_transactions: false,
-            has_pool: false,
+            limits_threads: false,
             follow: Follow::default(),
             own_reads: OwnReads::default(),
             seen: Vec::new(),
@@ -70,7 +72,7 @@ impl ServerSampler {
             self.connection = Some(connection);
             self.sees_files = self.ask(text("files"))?.is_ok_and(|rows| !rows.is_empty());
             self.sees_transactions = self.ask(text("transactions"))?.is_ok();
-            self.has_pool = self.ask(text("pool of threads"))?.is_ok_and(|rows| !rows.is_empty());
+            self.limits_threads = self.ask(text("limit of threads"))?.is_ok_and(|rows| !rows.is_empty());
         }
         let errors = &self.connector.errors;
         self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
@@ -102,19 +104,25 @@ impl ServerSampler {
             };
             // Without transactions there are no others, or nothing is said of sessions at all.
             let row_locks = counted(true, 1.0).or_else(|| counter_queries::of(status, "Innodb_row_lock_current_waits"));
+            let in_front = if product == Product::MySql { self.in_front_of_innodb()? } else { None };
             let beside = Beside {
                 own,
                 connected: counter_queries::of(status, "Threads_connected").filter(|_| !self.sees_transactions),
                 row_locks: [row_locks, counted(false, 1.0)].map(Option::unwrap_or_default),
                 idle_in_transaction: counted(true, 0.0),
                 pending_reads: counter_queries::of(status, "Innodb_data_pending_reads").unwrap_or(0.0),
+                in_front,
             };
             self.seen = counter_queries::waits(&rows, &ours, own);
             let gauges = counter_queries::gauges(&rows, &ours, beside, &mut self.own_reads).unwrap_or_default();
             put(readings, &gauges, window);
             let log = counter_queries::redo_log_percent(status).map(|percent| (Counter::RedoLogPercent, percent));
             put(readings, &log.into_iter().collect::<Vec<_>>(), window);
-            if self.has_pool
+            if let Some((_, queued)) = gauges.iter().find(|(gauge, _)| *gauge == Counter::SessionsWaitingForWorkers) {
+                self.seen.extend((*queued > 0.0).then(|| (IN_FRONT_OF_INNODB.to_owned(), *queued)));
+            }
+            if self.limits_threads
+                && product == Product::MariaDb
                 && let Some((rows, window)) = self.rows(text("queue of the pool of MariaDB"))?
             {
                 let queued = rows.iter().filter(|row| is_ours(row)).count() as f64;
@@ -136,6 +144,15 @@ impl ServerSampler {
             }
         }
         Ok(())
+    }
+
+    /// How many statements of all users wait until InnoDB lets them in, where it lets in only so many at a time.
+    fn in_front_of_innodb(&mut self) -> Result<Option<f64>> {
+        if !self.limits_threads {
+            return Ok(None);
+        }
+        let Some((rows, _)) = self.rows(text("queue of InnoDB of MySQL"))? else { return Ok(None) };
+        Ok(rows.first().and_then(|row| row.get(2)?.as_deref()).and_then(counter_queries::in_front_of_innodb))
     }
 
     /// How many of our sessions wait for locks of others' sessions, of so many that wait for rows and for tables. The waits for rows get

@@ -80,7 +80,7 @@ fn every_statement_works_and_answers_as_documented() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Each session has a thread, nobody waits, everything is ours, and nothing went wrong.
     let is_mysql = empty.contains(&"holders of locks of MySQL");
-    let mut expected = vec!["pool of threads"];
+    let mut expected = vec!["limit of threads"];
     expected.extend((!is_mysql).then_some("queue of the pool of MariaDB"));
     expected
         .extend(["transactions", if is_mysql { "holders of locks of MySQL" } else { "holders of locks of MariaDB" }]);

@@ -156,7 +156,7 @@ const LIMITS: [(&str, &str, &str); 12] = [
     ("log_write", "log write", "Changes waited until the log had taken them."),
     ("memory", "memory", "The working set does not fit into the cache, so that pages were read again and again."),
     ("locks", "locks", "Sessions waited for locks that others held."),
-    ("workers", "thread pool", "Requests waited until the server had a thread for them."),
+    ("workers", "limit of threads", "Requests waited until the server's limit of threads let them work."),
     (
         "network",
         "network or proxy",

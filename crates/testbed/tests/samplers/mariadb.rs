@@ -146,6 +146,45 @@ fn sessions_in_the_queue_of_a_pool_of_threads_wait_for_workers() {
     assert_eq!(value(&without, Counter::SessionsWaitingForWorkers), None);
 }
 
+/// They look as if they worked, so the time would be taken for the CPU's.
+#[test]
+fn sessions_in_front_of_innodb_wait_for_workers() {
+    let server = MariaDb::builder().buffer_pool_mb(16).setting("innodb_thread_concurrency", "1").start();
+    // MariaDB has done without the setting since 10.6, and does not start with it.
+    let Ok(server) = server else { return assert_eq!(self::server().product(), Product::MariaDb) };
+    if server.product() == Product::MariaDb {
+        return;
+    }
+    let database = open(&server);
+    let rows =
+        "SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6";
+    let many = format!("({rows}) a, ({rows}) b, ({rows}) c, ({rows}) d, ({rows}) e");
+    server.sql("CREATE TABLE test.scanned (a INT PRIMARY KEY AUTO_INCREMENT) ENGINE = InnoDB").unwrap();
+    server.sql(&format!("INSERT INTO test.scanned SELECT NULL FROM {many}")).unwrap();
+    let (_lease, sessions) = sessions::<6>(&*database, "sampledinnodb");
+    let mut sampler = sampler_of(&*database);
+    let is_over = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        for mut session in sessions {
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    session.execute("SELECT SUM(a) FROM test.scanned", &[]).unwrap();
+                }
+            });
+        }
+        let stops = Stops(is_over);
+        let readings = until(&mut *sampler, "a queue", |readings| {
+            value(readings, Counter::SessionsWaitingForWorkers).is_some_and(|sessions| sessions >= 2.0)
+        });
+        let seen = sampler.seen();
+        drop(stops);
+        let queued = value(&readings, Counter::SessionsWaitingForWorkers);
+        let named = seen.iter().find(|(wait, _)| wait == "queue of innodb_thread_concurrency");
+        assert_eq!(named.map(|(_, count)| *count), queued);
+        assert!(value(&readings, Counter::SessionsOnCpu) <= queued.map(|queued| 6.0 - queued), "{readings:?}");
+    });
+}
+
 #[test]
 fn a_table_that_a_stranger_locks_is_a_lock_and_mysql_says_whose() {
     let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();

@@ -39,7 +39,10 @@ fn a_wait_for_the_log_that_a_setting_asks_for_is_not_the_logs() {
 fn a_few_looks_name_nothing_and_many_tell_how_far_chance_goes() {
     let judged = judge_of(&seen("waiting_for_worker", &[4.0, 4.1, 4.0], &[("server_cpu", 0.1)]), &closed(8.0));
     assert_eq!(judged.limits(), None);
-    assert_eq!(judged.abstained.unwrap(), "only 3 looks saw what sessions waited for a thread of the server's pool");
+    assert_eq!(
+        judged.abstained.unwrap(),
+        "only 3 looks saw what sessions waited until the server's limit of threads let them work"
+    );
     let several = [7.9, 3.0, 7.0, 7.9, 2.0, 7.5];
     let judged = judge_of(&seen("waiting_for_worker", &several, &[("server_cpu", 0.1)]), &closed(8.0));
     assert_eq!(judged.limits(), Some(vec!["workers"]));
