@@ -26,7 +26,7 @@ mod network;
 mod paced;
 mod pressure;
 mod process;
-mod run_queue;
+pub(crate) mod run_queue;
 mod sampler;
 mod text;
 mod tree;

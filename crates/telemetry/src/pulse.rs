@@ -9,10 +9,15 @@ use parking_lot::Mutex;
 use plimsoll_clock::{Clock, spawn};
 use plimsoll_measurement::{Moment, SampleColumn, Samples};
 
+use crate::host::run_queue::OwnQueue;
+
 /// How often it wakes.
 const EVERY: Duration = Duration::from_millis(10);
-/// A wake that is later than this is noted. A quota of CPU holds a thread back for less: for one of its periods of 100 ms.
-const LATE: Duration = Duration::from_millis(120);
+/// A wake that is later than this is noted. What the thread waited for a CPU in that time is left out: it is nobody's stop.
+const LATE: Duration = Duration::from_millis(20);
+/// The same where the kernel does not say what threads wait for a CPU. A quota of CPU holds a thread back for less: for one of its periods of
+/// 100 ms.
+const LATE_OR_QUEUED: Duration = Duration::from_millis(120);
 /// So many times are kept.
 const MOST: usize = 10_000;
 
@@ -26,18 +31,29 @@ pub(crate) fn start(clock: &Arc<dyn Clock>, over: &Arc<AtomicBool>) -> Gaps {
         let (theirs, ticks, over) = (Arc::clone(&gaps), Arc::clone(clock), Arc::clone(over));
         // It ends by itself, as the samples' own thread does.
         let _ = spawn(clock, "pulse", move || {
+            let mut queue = OwnQueue::of_this_thread();
+            let mut before = queue.waited();
             while !over.load(Ordering::Relaxed) {
                 let due = ticks.now().after(EVERY);
                 ticks.sleep_until(due);
-                let now = ticks.now();
+                let late = ticks.now().since(due);
+                let waited = queue.waited();
+                let queued = before.zip(waited).map(|(before, after)| after.saturating_sub(before));
+                before = waited;
                 let mut gaps = theirs.lock();
-                if now.since(due) >= LATE && gaps.len() < MOST {
-                    gaps.push((due, now));
+                if let Some(stood) = stood_still(late, queued).filter(|_| gaps.len() < MOST) {
+                    gaps.push((due, due.after(stood)));
                 }
             }
         });
     }
     gaps
+}
+
+/// How long our program stood still, if a thread wakes so late and has waited so long for a CPU meanwhile.
+fn stood_still(late: Duration, queued: Option<Duration>) -> Option<Duration> {
+    let stood = late.saturating_sub(queued.unwrap_or_default());
+    (stood >= if queued.is_some() { LATE } else { LATE_OR_QUEUED }).then_some(stood)
 }
 
 /// The part of each interval in which our program stood still, in percent.
@@ -64,6 +80,14 @@ pub(crate) fn column(samples: &Samples, gaps: &[(Moment, Moment)], from: Moment)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_waits_for_a_cpu_does_not_stand_still() {
+        let ms = Duration::from_millis;
+        assert_eq!(stood_still(ms(60), Some(ms(1))), Some(ms(59)));
+        assert_eq!(stood_still(ms(60), Some(ms(55))), None);
+        assert_eq!((stood_still(ms(60), None), stood_still(ms(130), None)), (None, Some(ms(130))));
+    }
 
     #[test]
     fn a_gap_falls_into_the_intervals_that_it_lies_in() {

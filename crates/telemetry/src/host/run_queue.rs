@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::time::Duration;
 
 use super::machine::Machine;
 use super::process::ProcessId;
-use super::text::read_once;
+use super::text::{Buffer, KeptFile, read_once};
 
 /// Threads that are read. Of more the time is not known, as reading them would cost what is measured.
 const MOST_THREADS: usize = 1024;
@@ -47,6 +48,27 @@ impl RunQueue {
         }
         self.last = Some(now);
         Some(self.waited_ns as f64 / 1e9)
+    }
+}
+
+/// What the thread that makes it has waited for a CPU.
+#[derive(Debug)]
+pub(crate) struct OwnQueue {
+    file: KeptFile,
+    buffer: Buffer,
+}
+
+impl OwnQueue {
+    /// Of this thread, also if another one reads it.
+    pub(crate) fn of_this_thread() -> Self {
+        let mut own = Self { file: KeptFile::new("/proc/thread-self/schedstat".into()), buffer: Buffer::default() };
+        own.waited();
+        own
+    }
+
+    /// What it has waited since it began; `None` where the kernel doesn't count it.
+    pub(crate) fn waited(&mut self) -> Option<Duration> {
+        self.file.read(&mut self.buffer).ok().and_then(|text| waited_ns(&text)).map(Duration::from_nanos)
     }
 }
 
@@ -96,5 +118,8 @@ mod tests {
         let mut machine = Machine::at(Path::new("/"), Arc::new(VirtualClock::new()));
         let own = ProcessId { pid: std::process::id(), start_ticks: 0 };
         assert!(RunQueue::default().read(&[own], &mut machine).is_some());
+        let mut queue = OwnQueue::of_this_thread();
+        let first = queue.waited().unwrap();
+        assert!(queue.waited().unwrap() >= first);
     }
 }
