@@ -139,7 +139,7 @@ fn readings(model: &Model<'_>) -> &'static str {
 fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
     let looks = model.means.looks();
     if let Some(first) = found[..named].first().filter(|first| has_few_looks(model, first)) {
-        return Some(format!("only {looks} looks saw what sessions {}", waited_for(model, first.rule)?));
+        return Some(format!("only {looks} looks say that sessions {}", waited_for(model, first.rule)?));
     }
     let mut candidates = if named > 0 { found[..1].iter() } else { found.iter() };
     let (found, error) = candidates.find_map(|found| Some((found, looks_leave_open(model, found, named > 0)?)))?;

@@ -387,9 +387,12 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let is_less = one.rule.station().is_some_and(|of| matches!(of, Station::Data | Station::Log))
         && seen.is_some_and(|seen| seen > WITHOUT_CPU * waiting);
     let less = if is_less { ", without the part of their waits in which they had no CPU" } else { "" };
+    let queue =
+        named_waits(model).into_iter().find(|(name, _)| one.rule.limit == "workers" && name.starts_with("queue of"));
+    let queue = queue.map(|(name, _)| format!(" ({name})")).unwrap_or_default();
     // Counted one after the other, more may be seen to wait than there are.
     Some(format!(
-        "{} of {} sessions {what} on average{}{less}",
+        "{} of {} sessions {what}{queue} on average{}{less}",
         number(waiting.min(sessions)),
         number(sessions),
         looks.unwrap_or_default()

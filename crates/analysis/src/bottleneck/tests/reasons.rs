@@ -41,7 +41,7 @@ fn a_few_looks_name_nothing_and_many_tell_how_far_chance_goes() {
     assert_eq!(judged.limits(), None);
     assert_eq!(
         judged.abstained.unwrap(),
-        "only 3 looks saw what sessions waited until the server's limit of threads let them work"
+        "only 3 looks say that sessions waited until the server's limit of threads let them work"
     );
     let several = [7.9, 3.0, 7.0, 7.9, 2.0, 7.5];
     let judged = judge_of(&seen("waiting_for_worker", &several, &[("server_cpu", 0.1)]), &closed(8.0));
