@@ -86,6 +86,12 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         sentences.push(holders(model));
     }
     sentences.extend(bound.first().and_then(behind));
+    if *named == 0 {
+        let most = found.iter().filter(|one| one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING));
+        if let Some(one) = most.max_by(|a, b| a.waiting.unwrap_or(0.0).total_cmp(&b.waiting.unwrap_or(0.0))) {
+            sentences.extend(waited(model, one).into_iter().chain(gathered(model, one)));
+        }
+    }
     if *named == 0 && !all_done && judged.beyond.is_none() {
         sentences.push(format!(
             "by the model, no known limit would raise the rate by {NAMED_PERCENT} % or more if there were a fifth more of it"
@@ -118,10 +124,6 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         sentences.push(format!("next: {}", stood(model, one, used)));
     }
     if *named == 0 {
-        let most = found.iter().filter(|one| one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING));
-        if let Some(one) = most.max_by(|a, b| a.waiting.unwrap_or(0.0).total_cmp(&b.waiting.unwrap_or(0.0))) {
-            sentences.extend(waited(model, one).into_iter().chain(gathered(model, one)));
-        }
         let idle =
             model.load.busy.map(|busy| model.load.sessions - busy).filter(|idle| *idle >= model.load.sessions / 2.0);
         sentences.extend(idle.map(|idle| {
@@ -480,9 +482,10 @@ fn took(model: &Model<'_>, one: &Found) -> Vec<String> {
 fn gathered(model: &Model<'_>, one: &Found) -> Option<String> {
     let waits = one.rule.station() == Some(Station::Log) && one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING);
     let flushed = model.flushed().filter(|part| waits && *part < MOSTLY_FLUSHED)?;
+    let setting = model.load.commit_delay.as_ref();
+    let why = setting.map_or("as in a group commit".to_owned(), |setting| format!("as {setting} asks"));
     Some(format!(
-        "the log was written or synced in {} % of the time in which sessions waited for it; in the rest they waited for each other, as with \
-         commit_delay or other group commit",
+        "the log was written or synced in {} % of the time in which sessions waited for it; in the rest they waited for each other, {why}",
         number(100.0 * flushed)
     ))
 }
