@@ -129,6 +129,12 @@ pub fn tenths(percent: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
+/// Three digits, without zeros that say nothing: `0.5`, `25`.
+pub fn significant(value: f64) -> String {
+    let text = format_significant(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// A number with about three significant digits: `0.123`, `4.56`, `78.9`, `1,234`.
 pub fn format_significant(value: f64) -> String {
     let size = value.abs();

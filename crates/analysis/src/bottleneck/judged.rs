@@ -20,6 +20,8 @@ pub struct Load {
     pub client: Option<f64>,
     /// Part of the requests' time that passed between two attempts, as after a conflict, from 0 to 1.
     pub between_attempts: f64,
+    /// Attempts that were made again, for each request.
+    pub made_again: f64,
     /// The setting with its value that makes commits wait for others on purpose, where one is on.
     pub commit_delay: Option<String>,
     /// Whether the engine works in our own threads, and no server is there to be asked.
@@ -35,6 +37,9 @@ impl Load {
         part * all.min(self.sessions)
     }
 }
+
+/// Sessions fewer than this are not worth a sentence.
+pub(super) const LEAST_WAITING: f64 = 0.05;
 
 /// What was found of a limit.
 #[derive(Debug, Clone)]

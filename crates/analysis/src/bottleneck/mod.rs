@@ -7,6 +7,7 @@
 //!
 //! What isn't enough for that is said: no rate, no samples, time of sessions that nobody accounts for, a gain too close to call.
 
+mod conflicts;
 mod doubt;
 mod judged;
 pub mod means;

@@ -214,8 +214,8 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<&Client>) -
                 let answers = Some(phase.operations);
                 let client = client.and_then(|client| need(client, &repetition.label, place));
                 let busy = busy(phase);
-                let load =
-                    Load { sessions, busy, answers, asked: phase.rate_asked, client, ..of_target(record, phase) };
+                let (asked, made_again) = (phase.rate_asked, made_again(repetition));
+                let load = Load { sessions, busy, answers, asked, client, made_again, ..of_target(record, phase) };
                 add(several.then(|| phase.label.clone()), between, load, Some(phase));
             }
         } else {
@@ -266,6 +266,13 @@ fn busy(phase: &Phase) -> Option<f64> {
 /// Microseconds of requests that passed between two attempts.
 fn between_us(phase: &Phase) -> f64 {
     phase.times_without_waits.as_ref().map_or(0.0, |without| (phase.times.sum_us - without.sum_us).max(0.0))
+}
+
+/// Attempts that were made again for each request that was answered.
+fn made_again(repetition: &Repetition) -> f64 {
+    let again: u64 = repetition.requests.iter().map(|request| request.retries).sum();
+    let answered: u64 = repetition.requests.iter().map(|request| request.operations).sum();
+    if answered > 0 { again as f64 / answered as f64 } else { 0.0 }
 }
 
 /// A stretch without its beginning.

@@ -1,24 +1,19 @@
 //! Sentences that a person can check.
 
-use super::judged::{Beyond, Found, Judged, Load, Used, is_shown};
+use super::conflicts::{holders, locks, retried};
+use super::judged::{Beyond, Found, Judged, LEAST_WAITING, Used, is_shown};
 use super::means::ceiling;
 use super::model::Model;
+use super::neighbours;
 use super::rules::{
-    BETWEEN, CPU, Change, DATA_WAITS, FASTER_CORES, LOCK_LIMIT, LOG_WAITS, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule,
-    Station, TABLE_LOCKS, TABLES, WRITES,
+    BETWEEN, CPU, Change, DATA_WAITS, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule, Station,
+    WRITES,
 };
-use super::{neighbours, outside};
 use crate::maximum::{Maximum, Reservation};
-use plimsoll_measurement::units::{format_significant, tenths};
+use plimsoll_measurement::units::{significant, tenths};
 
 /// States of MySQL's and MariaDB's threads that wait for the client, or for a CPU behind it.
 const CLIENT_STATES: [&str; 3] = ["Writing to net", "Sending to client", "Reading from net"];
-
-/// Part of the sessions that may hold a lock from which on it is what holders wait for.
-const MOST_HOLDERS: f64 = 0.5;
-
-/// Sessions fewer than this are not worth a sentence.
-const LEAST_WAITING: f64 = 0.05;
 
 /// A part of a limit that is worth a sentence.
 const LEAST_USED: f64 = 0.01;
@@ -36,21 +31,11 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if all_done {
         sentences.push("the target met the requested rate, so no limit held the requests back".to_owned());
     }
-    sentences.extend(judged.beyond.map(|(beyond, sessions)| {
-        let of = format!("{} of {} sessions", number(sessions.min(model.load.sessions)), number(model.load.sessions));
-        match beyond {
-            Beyond::Asleep => format!("{of} slept, as their statements requested"),
-            Beyond::Retrying => format!("{of} waited to try a request again that had failed in a conflict"),
-            Beyond::Named => {
-                let most = named_waits(model).first().map(|(name, _)| format!(", most of all {}", called(name)));
-                format!("{of} waited inside the server for what no limit stands for{}", most.unwrap_or_default())
-            }
-        }
-    }));
+    sentences.extend(judged.beyond.map(|(beyond, sessions)| beyond_limits(model, beyond, sessions)));
     let still = Some(model.means.still).filter(|still| *still >= LEAST_STILL).map(|still| {
         format!(
             "for {} % of the time almost no work was done, while active sessions waited for a device",
-            number(100.0 * still)
+            significant(100.0 * still)
         )
     });
     let (bound, rest) = found.split_at(*named);
@@ -113,7 +98,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     sentences.extend(squeezed(model));
     sentences.extend(by_name(model));
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
-        sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
+        sentences.push(format!("on average, {} other sessions were active on the server", significant(others)));
     }
     // What comes next: the highest use of those that did not bind, and where most sessions were.
     let next =
@@ -129,12 +114,26 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         sentences.extend(idle.map(|idle| {
             format!(
                 "{} of {} sessions had no request under way on average: they thought, or waited for their turn",
-                number(idle),
-                number(model.load.sessions)
+                significant(idle),
+                significant(model.load.sessions)
             )
         }));
     }
     sentences
+}
+
+/// What so many sessions did that no limit stands for.
+fn beyond_limits(model: &Model<'_>, beyond: Beyond, sessions: f64) -> String {
+    let all = model.load.sessions;
+    let of = format!("{} of {} sessions", significant(sessions.min(all)), significant(all));
+    match beyond {
+        Beyond::Asleep => format!("{of} slept, as their statements requested"),
+        Beyond::Retrying => format!("{of} waited to try a request again that had failed in a conflict"),
+        Beyond::Named => {
+            let most = named_waits(model).first().map(|(name, _)| format!(", most of all {}", called(name)));
+            format!("{of} waited inside the server for what no limit stands for{}", most.unwrap_or_default())
+        }
+    }
 }
 
 /// What a pool of connections hides.
@@ -146,7 +145,7 @@ fn behind(first: &Found) -> Option<String> {
 
 /// What is known where there is not enough evidence for a verdict: what sessions did, and what each limit stood at.
 pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
-    let sessions = number(model.load.sessions);
+    let sessions = significant(model.load.sessions);
     let mut waits: Vec<(f64, &str)> = Vec::new();
     for one in found {
         let Some((waiting, what)) = one.waiting.zip(waited_for(model, one.rule)) else { continue };
@@ -155,7 +154,7 @@ pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
         }
     }
     waits.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let waits: Vec<String> = waits.iter().map(|(waiting, what)| format!("{} {what}", number(*waiting))).collect();
+    let waits: Vec<String> = waits.iter().map(|(waiting, what)| format!("{} {what}", significant(*waiting))).collect();
     let waits = (!waits.is_empty()).then(|| format!("of {sessions} sessions, on average {}", waits.join(", ")));
     let mut used: Vec<&Found> = found.iter().filter(|one| part_of(one) >= LEAST_USED).collect();
     used.sort_by(|a, b| part_of(b).total_cmp(&part_of(a)));
@@ -193,7 +192,7 @@ fn whose(model: &Model<'_>) -> String {
     let known = users.iter().filter_map(|(column, whose)| Some((model.means.column(column)?, whose)));
     let parts: Vec<String> = known
         .filter(|(cores, _)| *cores >= LEAST_CORES)
-        .map(|(cores, whose)| format!("{} {whose}", number(cores / model.means.moving)))
+        .map(|(cores, whose)| format!("{} {whose}", significant(cores / model.means.moving)))
         .collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
@@ -219,13 +218,14 @@ fn called(name: &str) -> String {
 
 /// The same in a sentence.
 fn by_name(model: &Model<'_>) -> Option<String> {
-    let of =
-        |(name, sessions): &(&str, f64)| format!("{} ({})", called(name), number(sessions.min(model.load.sessions)));
+    let of = |(name, sessions): &(&str, f64)| {
+        format!("{} ({})", called(name), significant(sessions.min(model.load.sessions)))
+    };
     let told: Vec<String> = named_waits(model).iter().take(MOST_NAMES).map(of).collect();
     (!told.is_empty()).then(|| {
         format!(
             "of {} sessions, on average so many waited inside the server for: {}",
-            number(model.load.sessions),
+            significant(model.load.sessions),
             told.join(", ")
         )
     })
@@ -248,9 +248,9 @@ fn beside(model: &Model<'_>) -> Option<String> {
     let quota = if is_held { " or for its quota" } else { "" };
     Some(format!(
         "other processes used {} of {} cores; on average {} threads of {} waited for a core{quota}, {cost}",
-        number(cores),
-        number(all),
-        number(waited),
+        significant(cores),
+        significant(all),
+        significant(waited),
         own(model)
     ))
 }
@@ -264,8 +264,8 @@ fn squeezed(model: &Model<'_>) -> Option<String> {
             "the {} lets the server use {} MB, and with the pages of files that the system keeps for it it used {} MB: with more, fewer reads \
              would come to the device",
             limit.source,
-            number(limit.value),
-            number(used)
+            significant(limit.value),
+            significant(used)
         )
     })
 }
@@ -294,20 +294,6 @@ fn gain(model: &Model<'_>, one: &Found) -> String {
 /// A range of gains is told from this part of its middle on.
 const WIDE: f64 = 0.5;
 
-/// That requests were made again, which no wait for a lock shows.
-fn retried(load: &Load) -> Option<String> {
-    (load.between_attempts >= LEAST_BETWEEN).then(|| {
-        format!(
-            "{} % of the requests' time passed between an attempt that failed, as in a conflict, and the next one; the gains leave out what \
-             requests without conflicts would bring",
-            number(100.0 * load.between_attempts)
-        )
-    })
-}
-
-/// The part of the requests' time that is worth a sentence.
-const LEAST_BETWEEN: f64 = 0.05;
-
 /// What is used of a ceiling, where that is another thing than the limit's own: I/Os of a device are no writes of the log.
 fn of_device(used: &Used) -> Option<&'static str> {
     let resource = used.ceiling.as_ref()?.resource.as_str();
@@ -324,10 +310,10 @@ const DEVICES: [(&str, &str); 4] = [
 
 /// How far a limit was used.
 fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
-    let percent = number(100.0 * used.part);
+    let percent = significant(100.0 * used.part);
     let words = of_device(used).unwrap_or(one.rule.words);
     // What stood still for a part of the time was used for the rest of it, and the percentage is of that.
-    let value = number(used.value / model.means.moving);
+    let value = significant(used.value / model.means.moving);
     let when = if model.means.still >= LEAST_STILL { "while work was done" } else { "on average" };
     let when = match used.columns.iter().find_map(|column| model.means.gaps(column)) {
         Some((known, all)) if known > 0 => format!("{when}, by {known} of {all} intervals"),
@@ -345,14 +331,14 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
             };
             format!(
                 "{words} {users} stood at {percent} % {when}: {value} of {} {}{}",
-                number(ceiling.value),
+                significant(ceiling.value),
                 ceiling.unit,
                 whose(model)
             )
         }
         Some(ceiling) => format!(
             "{words} stood at {percent} % of the limit {when}: {value} of {} {} ({})",
-            number(ceiling.value),
+            significant(ceiling.value),
             ceiling.unit,
             ceiling.source
         ),
@@ -362,7 +348,7 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
 
 /// What a limit would let through if it were used to the full.
 fn at_full_use(rate: f64, maximum: Maximum) -> String {
-    let more = number(100.0 * (maximum.rate / rate - 1.0));
+    let more = significant(100.0 * (maximum.rate / rate - 1.0));
     match maximum.reservation {
         None => format!("at full use of this limit the rate would be {more} % higher, its theoretical maximum"),
         Some(Reservation::CpuBusy) => "no theoretical maximum is given, because the CPU may fill up first".to_owned(),
@@ -395,59 +381,14 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     // Counted one after the other, more may be seen to wait than there are.
     Some(format!(
         "{} of {} sessions {what}{queue} on average{}{less}",
-        number(waiting.min(sessions)),
-        number(sessions),
+        significant(waiting.min(sessions)),
+        significant(sessions),
         looks.unwrap_or_default()
     ))
 }
 
 /// So many times as many sessions are seen to wait as do where it is worth a word.
 const WITHOUT_CPU: f64 = 1.02;
-
-/// Which locks sessions wait for, and who holds them.
-fn locks(model: &Model<'_>, one: &Found) -> Option<String> {
-    let (kind, _) = (one.rule.limit == LOCK_LIMIT).then(|| model.locks())??;
-    let holders = model.blocked().map(|(blocked, waiting)| {
-        if blocked < LEAST_WAITING {
-            ", which sessions of this run held".to_owned()
-        } else if blocked >= waiting - LEAST_WAITING {
-            ", which sessions of others held".to_owned()
-        } else {
-            format!(", which sessions of others held in {} % of the cases", number(100.0 * blocked / waiting))
-        }
-    });
-    let unknown = || if kind == TABLES { ", and this server does not say who held them" } else { "" }.to_owned();
-    Some(format!("they waited for {kind}{}", holders.unwrap_or_else(unknown)))
-}
-
-/// What sessions that hold locks wait for meanwhile. Who waits for no lock may hold one; most of those are seen to wait for the same.
-fn holders(model: &Model<'_>) -> String {
-    let column = |name: &str| model.means.column(name).unwrap_or(0.0);
-    let free = model.load.sessions - column("waiting_for_lock") - column(TABLE_LOCKS);
-    let of = |columns: &[&str]| columns.iter().map(|name| column(name)).sum::<f64>();
-    let waits = [(&LOG_WAITS[..], "the log to be written"), (&DATA_WAITS[..], "data to be read or written")];
-    let most =
-        waits.into_iter().find(|(columns, _)| of(columns) >= MOST_HOLDERS * free && of(columns) >= LEAST_WAITING);
-    let between = outside::sessions(model.means, model.load, model.rate).filter(|some| *some >= MOST_HOLDERS * free);
-    if let Some(between) = between.filter(|_| most.is_none()) {
-        return format!(
-            "of {} sessions that waited for no lock, and so may hold one, {} had a request between client and server: what makes that faster \
-             helps all who wait for them",
-            number(free),
-            number(between)
-        );
-    }
-    most.map_or_else(
-        || "what a session does while it holds such a lock keeps all others waiting".to_owned(),
-        |(columns, what)| {
-            format!(
-                "of {} sessions that waited for no lock, and so may hold one, {} waited for {what}: what makes that faster helps all who wait for them",
-                number(free),
-                number(of(columns))
-            )
-        },
-    )
-}
 
 /// What sessions do that wait for a limit.
 pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str> {
@@ -472,8 +413,8 @@ pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str>
 fn took(model: &Model<'_>, one: &Found) -> Vec<String> {
     let told = |(what, ms, unthrottled): (&str, f64, Option<f64>)| {
         let against =
-            unthrottled.map(|ms| format!(", against {} while at most half of the limit was used", number(ms)));
-        format!("{what} took {} ms on average{}", number(ms), against.unwrap_or_default())
+            unthrottled.map(|ms| format!(", against {} while at most half of the limit was used", significant(ms)));
+        format!("{what} took {} ms on average{}", significant(ms), against.unwrap_or_default())
     };
     model.latencies(one.rule).into_iter().map(told).collect()
 }
@@ -486,15 +427,9 @@ fn gathered(model: &Model<'_>, one: &Found) -> Option<String> {
     let why = setting.map_or("as in a group commit".to_owned(), |setting| format!("as {setting} asks"));
     Some(format!(
         "the log was written or synced in {} % of the time in which sessions waited for it; in the rest they waited for each other, {why}",
-        number(100.0 * flushed)
+        significant(100.0 * flushed)
     ))
 }
 
 /// The part of the time with sessions that wait for the log from which it is the log itself that they wait for.
 const MOSTLY_FLUSHED: f64 = 0.7;
-
-/// Three digits, without zeros that say nothing.
-fn number(value: f64) -> String {
-    let text = format_significant(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}

@@ -122,6 +122,15 @@ fn requests_that_were_made_again_are_named_beside_the_limit() {
         "{:?}",
         judged.evidence
     );
+    // A deadlock takes its time in the server.
+    let of = |made_again| {
+        let load = Load { made_again, ..closed(8.0) };
+        let evidence =
+            super::judged(&[("waiting_for_lock", 6.5), ("cpu", 0.2)], &[("cpu", 2.0)], &load, &STEADY).evidence;
+        evidence.iter().find(|one| one.contains("were tried again")).cloned()
+    };
+    assert!(of(0.069).is_some_and(|told| told.starts_with("6.9 of 100 requests were tried again after a deadlock")));
+    assert_eq!(of(0.005), None);
 }
 
 #[test]
