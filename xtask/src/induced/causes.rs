@@ -155,7 +155,9 @@ pub struct Means {
     pub proxy_mb_per_s: Option<f64>,
     /// Requests that it lets through at a time.
     pub proxy_pool: Option<u32>,
-    /// How long the server is stopped at a time, in ms.
+    /// Whether it is our client that is stopped, and not the server.
+    pub stops_client: bool,
+    /// How long it is stopped at a time, in ms.
     pub stop_ms: Option<f64>,
     /// How long it works between two stops, about, in ms.
     pub stop_rest_ms: Option<f64>,

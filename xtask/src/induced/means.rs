@@ -1,6 +1,7 @@
 //! What is done to a server and to our client while a cause is tried. All of it ends when the value is dropped.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -67,7 +68,9 @@ impl<'a> InForce<'a> {
             server.run(statement)?;
         }
         if let (Some(stop), Some(rest)) = (means.stop_ms, means.stop_rest_ms) {
-            held.stops = Some(Stops::start(server.pid()?, stop, rest, seed));
+            let (server, of_client) = (server.pid()?, means.stops_client);
+            let who = move || if of_client { clients() } else { limits::tree(server) };
+            held.stops = Some(Stops::start(who, stop, rest, seed));
         }
         Ok(held)
     }
@@ -164,20 +167,27 @@ fn of(pid: u32) -> Option<Pid> {
     Pid::from_raw(pid.cast_signed())
 }
 
-/// Stops all of a server's processes again and again.
+/// The processes of our own program that run beside us.
+fn clients() -> Vec<u32> {
+    let is_ours =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("plimsoll"));
+    limits::tree(std::process::id()).into_iter().filter(is_ours).collect()
+}
+
+/// Stops all processes of a server, or of our client, again and again.
 struct Stops {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Stops {
-    fn start(pid: u32, stop_ms: f64, rest_ms: f64, seed: u64) -> Self {
+    fn start(who: impl Fn() -> Vec<u32> + Send + 'static, stop_ms: f64, rest_ms: f64, seed: u64) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&ended);
         let mut drawn = Drawn(seed + 7);
         let thread = thread::spawn(move || {
             let signal = |signal| {
-                for process in limits::tree(pid) {
+                for process in who() {
                     // One that has just ended needs no signal.
                     let _ = of(process).map(|process| kill_process(process, signal));
                 }
@@ -221,7 +231,7 @@ impl Neighbours {
                 number + 3
             );
         }
-        std::fs::write(&source, text).map_err(|error| format!("no build beside: {error}"))?;
+        fs::write(&source, text).map_err(|error| format!("no build beside: {error}"))?;
         let line = format!("while :; do cc -O2 -c -o /dev/null '{}'; done", source.display());
         let start = |nice: &str| {
             let mut command = Command::new("nice");

@@ -178,7 +178,7 @@ fn stood_still_ourselves(model: &Model<'_>) -> Option<String> {
     let still = whole.column("client_stood_still").filter(|percent| *percent >= OFTEN_STOPPED_PERCENT)?;
     let is_held = whole.column("client_throttled").is_some_and(|percent| percent >= OFTEN_STOPPED_PERCENT);
     (!is_held).then(|| {
-        format!("this program itself stood still for {still:.0} % of the time: it was stopped or frozen, or its machine was, and saw nothing then")
+        format!("this program itself stood still for {still:.0} % of the time: it was stopped or frozen, or its machine was, so that all else is of the time in between")
     })
 }
 

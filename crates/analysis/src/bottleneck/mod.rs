@@ -19,6 +19,7 @@ pub mod record;
 pub mod rules;
 mod usage;
 mod words;
+mod work;
 
 use plimsoll_measurement::Ceiling;
 
