@@ -18,20 +18,18 @@ const LEAST_MADE_AGAIN: f64 = 0.01;
 
 /// That requests were made again, which no wait for a lock shows.
 pub(super) fn retried(load: &Load) -> Option<String> {
-    if load.between_attempts < LEAST_BETWEEN {
-        return (load.made_again >= LEAST_MADE_AGAIN).then(|| {
-            format!(
-                "{} of 100 requests were tried again after a deadlock or another conflict; a deadlock lasts until the server finds it \
-                 (PostgreSQL looks for one after deadlock_timeout)",
-                significant(100.0 * load.made_again)
-            )
-        });
-    }
-    (load.between_attempts >= LEAST_BETWEEN).then(|| {
-        format!(
+    if load.between_attempts >= LEAST_BETWEEN {
+        return Some(format!(
             "{} % of the requests' time passed between an attempt that failed, as in a conflict, and the next one; the gains leave out what \
              requests without conflicts would bring",
             significant(100.0 * load.between_attempts)
+        ));
+    }
+    (load.made_again >= LEAST_MADE_AGAIN).then(|| {
+        format!(
+            "{} of 100 requests were tried again after a deadlock or another conflict; a deadlock lasts until the server finds it \
+             (PostgreSQL looks for one after deadlock_timeout)",
+            significant(100.0 * load.made_again)
         )
     })
 }

@@ -5,7 +5,9 @@ use super::means::Means;
 use super::model::{FULL_CPU, Model, parallel};
 use super::neighbours;
 use super::outside;
-use super::rules::{BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
+use super::rules::{
+    BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS, WORKERS,
+};
 use super::words::waited_for;
 use crate::summary;
 
@@ -85,10 +87,11 @@ pub(super) fn certain(model: &Model<'_>, found: &[Found], named: usize) -> (usiz
 /// What may help as well, as far as what is known can say.
 pub(super) fn guess(found: &[Found]) -> Option<String> {
     let one = found.iter().find(|one| one.is_guessed && one.gain_percent >= NAMED_PERCENT)?;
-    Some(format!(
-        "it is open whether {} would help: how large the data are that it holds a part of is not known",
-        one.lift
-    ))
+    let unknown = match one.rule.limit {
+        WORKERS => "what the sessions that it lets in would wait for next",
+        _ => "how large the data are that it holds a part of",
+    };
+    Some(format!("it is open whether {} would help: {unknown} is not known", one.lift))
 }
 
 fn is_within((low, high): (f64, f64), found: &Found) -> bool {

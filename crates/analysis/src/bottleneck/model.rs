@@ -11,7 +11,7 @@ use super::network::Network;
 use super::outside;
 use super::rules::{
     BETWEEN, Change, Counts, DEVICES, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, NOBODY_LOCKS_TABLES,
-    OTHERS_LET_GO, RULES, Rule, Station, TABLE_LOCKS, TABLES, Use,
+    OTHERS_LET_GO, RULES, Rule, Station, TABLE_LOCKS, TABLES, Use, WORKERS,
 };
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
@@ -78,7 +78,13 @@ impl<'a> Model<'a> {
             return Some(waiting);
         }
         let at_work = self.means.column("server_cpu").unwrap_or(0.0).min(self.load.sessions);
-        (waiting >= at_work.max(EXPLAINED * self.computing())).then_some(waiting)
+        let ready = self.threads_at_cpu().unwrap_or(0.0).min(self.load.sessions);
+        (waiting >= at_work.max(EXPLAINED * self.computing()).max(MOST_READY * ready)).then_some(waiting)
+    }
+
+    /// Threads of the server that had a core or waited for one, on average: its background's among them. `None` where the kernel does not say.
+    pub fn threads_at_cpu(&self) -> Option<f64> {
+        Some(self.means.column("server_cpu")? + self.means.column("server_cpu_queue")?)
     }
 
     /// Which part of the sessions that are seen to wait for the client do; the others wait for a CPU.
@@ -203,8 +209,20 @@ impl<'a> Model<'a> {
         }
         let gain_percent = self.gain(rule, used.as_ref(), waiting)?;
         let lift = if rule.limit == LOCK_LIMIT { self.locks().map_or(rule.lift, |(_, lift)| lift) } else { rule.lift };
-        let is_guessed = self.is_guessed(rule);
+        let is_guessed = self.is_guessed(rule, waiting);
         Some(Found { rule, lift, used, waiting, gain_percent, is_guessed })
+    }
+
+    /// Whether a gain is a guess: of memory without the sizes, and of threads for which few sessions wait, as nobody knows what those that are let
+    /// in would wait for next.
+    fn is_guessed(&self, rule: &Rule, waiting: Option<f64>) -> bool {
+        match rule.change {
+            Change::Memory => self.is_guess_of_memory(),
+            Change::Without(_) if rule.limit == WORKERS => {
+                waiting.is_some_and(|waiting| waiting < MANY_OUTSIDE * self.load.sessions)
+            }
+            _ => false,
+        }
     }
 
     /// The kind of locks for which most sessions wait, and what would free them. `None` where the engine does not say which locks they are.
@@ -484,6 +502,10 @@ const LEAST_AT_EASE: usize = 2;
 /// The part of sessions' waits for a device, or of what it carries, from which its own times are told; and that of sessions at a CPU from which
 /// on they are counted.
 const EXPLAINED: f64 = 0.5;
+/// Sessions that wait for a thread are what holds the others up from this part of all on.
+const MANY_OUTSIDE: f64 = 0.25;
+/// The part of the server's threads at the CPUs from which on sessions that are seen there are all that are.
+const MOST_READY: f64 = 0.8;
 /// Cores are enough for so many that work, as a part of them.
 const ENOUGH: f64 = 1.05;
 /// Cores for each session from which on it works in parallel.

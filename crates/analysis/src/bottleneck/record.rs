@@ -118,9 +118,11 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     if alike < all {
         evidence.push(format!("{alike} of {all} repetitions say so; these figures are those of {label}"));
     } else if all > 1 {
-        evidence.push(format!(
-            "these figures are those of {label}, the one of the {all} repetitions in the middle by its rate"
-        ));
+        let which = match all {
+            2 => "the slower of the 2 repetitions".to_owned(),
+            _ => format!("the one of the {all} repetitions in the middle by its rate"),
+        };
+        evidence.push(format!("these figures are those of {label}, {which}"));
     }
     let mut names = agreed.into_iter().map(str::to_owned);
     let limit = Some(names.next().unwrap_or_else(|| NONE.to_owned()));

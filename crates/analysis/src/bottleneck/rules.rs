@@ -132,6 +132,9 @@ pub const CPU: &str = "cpu";
 /// The limit of locks that other sessions hold.
 pub const LOCK_LIMIT: &str = "locks";
 
+/// The limit of threads that a server lets work.
+pub const WORKERS: &str = "workers";
+
 /// The limit of what is between client and server.
 pub const BETWEEN: &str = "network";
 
@@ -250,7 +253,7 @@ pub const RULES: [Rule; 13] = [
     },
     Rule {
         waits: &["waiting_for_worker"],
-        ..rule("workers", "the server's limit of threads", "a thread for every session", Change::Without(0.0))
+        ..rule(WORKERS, "the server's limit of threads", "a thread for every session", Change::Without(0.0))
     },
     rule(
         BETWEEN,

@@ -2,11 +2,10 @@
 
 use super::conflicts::{holders, locks, retried};
 use super::judged::{Beyond, Found, Judged, LEAST_WAITING, Used, is_shown};
-use super::means::ceiling;
 use super::model::Model;
 use super::neighbours;
 use super::rules::{
-    BETWEEN, CPU, Change, DATA_WAITS, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule, Station,
+    BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule, Station, WORKERS,
     WRITES,
 };
 use crate::maximum::{Maximum, Reservation};
@@ -57,7 +56,8 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
         }
         // Two limits of storage have the same waits.
-        let of_waits = waited(model, one).into_iter().chain(locks(model, one)).chain(took(model, one));
+        let of_waits =
+            waited(model, one).into_iter().chain(at_cpu(model, one)).chain(locks(model, one)).chain(took(model, one));
         let of_waits = of_waits.chain(gathered(model, one));
         sentences.extend(of_waits.filter(|sentence| !sentences.contains(sentence)).collect::<Vec<_>>());
         if one.lift == FASTER_CORES {
@@ -162,7 +162,8 @@ pub(super) fn known(model: &Model<'_>, found: &[Found]) -> Vec<String> {
     let told = |one: &&Found| Some(stood(model, one, one.used.as_ref()?));
     let used = used.iter().take(MOST_NAMES).filter_map(told);
     let gathers = found.iter().find_map(|one| gathered(model, one));
-    let all = waits.into_iter().chain(retried(model.load)).chain(by_name(model)).chain(gathers);
+    let threads = found.iter().find_map(|one| at_cpu(model, one));
+    let all = waits.into_iter().chain(threads).chain(retried(model.load)).chain(by_name(model)).chain(gathers);
     all.chain(used).chain(beside(model)).chain(squeezed(model)).collect()
 }
 
@@ -257,21 +258,15 @@ fn beside(model: &Model<'_>) -> Option<String> {
 
 /// A limit of memory that leaves the system no room to keep the pages of the data, so that reads of them come to the device.
 fn squeezed(model: &Model<'_>) -> Option<String> {
-    let limit = ceiling(model.ceilings, "server_memory")?;
-    let (used, reading) = (model.means.column("server_memory")?, model.means.column(DATA_WAITS[0])?);
-    (used >= FULL_MEMORY * limit.value && reading >= LEAST_WAITING).then(|| {
-        format!(
-            "the {} lets the server use {} MB, and with the pages of files that the system keeps for it it used {} MB: with more, fewer reads \
-             would come to the device",
-            limit.source,
-            significant(limit.value),
-            significant(used)
-        )
-    })
+    let (limit, used) = model.full_group()?;
+    Some(format!(
+        "the {} lets the server use {} MB, and with the pages of files that the system keeps for it it used {} MB: with more, fewer reads would \
+         come to the device",
+        limit.source,
+        significant(limit.value),
+        significant(used)
+    ))
 }
-
-/// Memory of a group is full from this part on: the kernel takes pages back before it ends.
-const FULL_MEMORY: f64 = 0.95;
 
 /// A quota that held back in so many percent of its periods.
 const THROTTLED_PERCENT: f64 = 10.0;
@@ -376,7 +371,7 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
         && seen.is_some_and(|seen| seen > WITHOUT_CPU * waiting);
     let less = if is_less { ", without the part of their waits in which they had no CPU" } else { "" };
     let queue =
-        named_waits(model).into_iter().find(|(name, _)| one.rule.limit == "workers" && name.starts_with("queue of"));
+        named_waits(model).into_iter().find(|(name, _)| one.rule.limit == WORKERS && name.starts_with("queue of"));
     let queue = queue.map(|(name, _)| format!(" ({name})")).unwrap_or_default();
     // Counted one after the other, more may be seen to wait than there are.
     Some(format!(
@@ -385,6 +380,13 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
         significant(sessions),
         looks.unwrap_or_default()
     ))
+}
+
+/// Threads at the CPUs, where fewer sessions are seen there than do compute.
+fn at_cpu(model: &Model<'_>, one: &Found) -> Option<String> {
+    let is_unseen = one.rule.limit == CPU && one.waiting.is_none();
+    let threads = model.threads_at_cpu().filter(|threads| is_unseen && *threads >= LEAST_WAITING)?;
+    Some(format!("{} threads of the server had a core or waited for one on average", significant(threads)))
 }
 
 /// So many times as many sessions are seen to wait as do where it is worth a word.
@@ -402,7 +404,7 @@ pub(super) fn waited_for(model: &Model<'_>, rule: &Rule) -> Option<&'static str>
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
         "locks" => "waited for locks of other sessions",
-        "workers" => "waited until the server's limit of threads let them work",
+        WORKERS => "waited until the server's limit of threads let them work",
         "client" => "waited for the client",
         BETWEEN => "had a request under way and were not seen to be worked on, neither at the server nor at the client",
         _ => return None,
@@ -421,7 +423,8 @@ fn took(model: &Model<'_>, one: &Found) -> Vec<String> {
 
 /// That sessions which wait for the log wait for each other for most of that time.
 fn gathered(model: &Model<'_>, one: &Found) -> Option<String> {
-    let waits = one.rule.station() == Some(Station::Log) && one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING);
+    let many = LEAST_GATHERED * model.load.sessions;
+    let waits = one.rule.station() == Some(Station::Log) && one.waiting.is_some_and(|waiting| waiting >= many);
     let flushed = model.flushed().filter(|part| waits && *part < MOSTLY_FLUSHED)?;
     let setting = model.load.commit_delay.as_ref();
     let why = setting.map_or("as in a group commit".to_owned(), |setting| format!("as {setting} asks"));
@@ -431,5 +434,7 @@ fn gathered(model: &Model<'_>, one: &Found) -> Option<String> {
     ))
 }
 
+/// The part of the sessions from which on it is worth a word what those that wait for the log wait for.
+const LEAST_GATHERED: f64 = 0.05;
 /// The part of the time with sessions that wait for the log from which it is the log itself that they wait for.
 const MOSTLY_FLUSHED: f64 = 0.7;

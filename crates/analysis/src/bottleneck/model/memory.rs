@@ -1,21 +1,34 @@
 //! What more memory would bring: a part of the reads is not made.
 
-use super::super::judged::Used;
+use plimsoll_measurement::Ceiling;
+
+use super::super::judged::{LEAST_WAITING, Used};
 use super::super::means::ceiling;
-use super::super::rules::{Change, MORE, Rule, Station};
+use super::super::rules::{DATA_WAITS, MORE, Station};
 use super::Model;
 
 impl Model<'_> {
-    /// Whether a rule's gain is a guess: the share of pages that are found says little of those that more memory would find, as the upper
+    /// Whether more memory's gain is a guess: the share of pages that are found says little of those that more memory would find, as the upper
     /// pages of indexes are always found. It takes the sizes of both.
-    pub(super) fn is_guessed(&self, rule: &Rule) -> bool {
-        rule.change == Change::Memory && self.part_in_memory().is_none()
+    pub(super) fn is_guess_of_memory(&self) -> bool {
+        self.part_in_memory().is_none()
     }
 
-    /// The part of the data that the memory holds, where the sizes of both are known and the data are larger.
+    /// The part of the data that the memory holds, where the sizes of both are known and the data are larger. The system keeps pages as well, up
+    /// to the limit of a full control group, unless the server reads past its cache.
     fn part_in_memory(&self) -> Option<f64> {
         let size = |resource| ceiling(self.ceilings, resource).map(|ceiling| ceiling.value);
-        size("memory").zip(size("data")).filter(|(memory, data)| memory < data).map(|(memory, data)| memory / data)
+        let reads_past_the_cache = self.means.column("device_read_rate").is_some();
+        let of_group = self.full_group().filter(|_| !reads_past_the_cache).map_or(0.0, |(limit, _)| limit.value);
+        let memory = size("memory")?.max(of_group);
+        size("data").filter(|data| memory < *data).map(|data| memory / data)
+    }
+
+    /// The limit of the control group's memory with what is used of it, where that is full and sessions wait for reads.
+    pub(in super::super) fn full_group(&self) -> Option<(&Ceiling, f64)> {
+        let limit = ceiling(self.ceilings, "server_memory")?;
+        let (used, reading) = (self.means.column("server_memory")?, self.means.column(DATA_WAITS[0])?);
+        (used >= FULL * limit.value && reading >= LEAST_WAITING).then_some((limit, used))
     }
 
     /// More memory: a part of the reads is not made.
@@ -43,7 +56,7 @@ impl Model<'_> {
     }
 }
 
-/// Memory that is used from this part on is full.
+/// Memory that is used from this part on is full: of a group's the kernel takes pages back before it ends.
 const FULL: f64 = 0.95;
 /// Pages that a request looks up on the way to those that may be missing: what is above them in their tree is always there.
 const ABOVE: f64 = 2.0;

@@ -192,6 +192,31 @@ fn sessions_that_a_quota_keeps_from_starting_are_not_counted_by_looks() {
 }
 
 #[test]
+fn threads_at_the_cpus_are_told_where_looks_see_fewer_sessions_there() {
+    let of = |queue| {
+        let columns = [("server_cpu", 1.7), ("server_cpu_queue", queue), ("client_cpu", 0.3), ("on_cpu", 2.9)];
+        judged(&columns, &[("machine_cpu", 2.0)], &Load { busy: Some(7.9), ..closed(8.0) }, &STEADY)
+    };
+    assert_eq!(of(5.9).limits(), Some(vec!["cpu"]));
+    let tells = |queue, text: &str| of(queue).evidence.iter().any(|one| one.contains(text));
+    assert!(tells(5.9, "7.6 threads of the server had a core or waited for one on average"), "{:?}", of(5.9).evidence);
+    assert!(!tells(5.9, "sessions computed"), "{:?}", of(5.9).evidence);
+    assert!(tells(1.0, "2.9 of 8 sessions computed or waited for CPU") && !tells(1.0, "threads of the server"));
+}
+
+#[test]
+fn a_limit_of_threads_for_which_few_sessions_wait_is_no_promise() {
+    let of = |waiting: f64| {
+        let values: Vec<f64> = (0..10).map(|at| waiting + 0.01 * f64::from(at % 2)).collect();
+        judge_of(&seen("waiting_for_worker", &values, &[("waiting_for_log_write", 4.0)]), &closed(8.0))
+    };
+    assert_eq!(of(0.8).limits(), Some(vec!["log_write"]));
+    let open = "it is open whether a thread for every session would help: what the sessions that it lets in would wait for next";
+    assert!(of(0.8).evidence.iter().any(|one| one.starts_with(open)), "{:?}", of(0.8).evidence);
+    assert_eq!(of(3.0).limits().unwrap()[0], "workers");
+}
+
+#[test]
 fn memory_is_named_only_where_the_size_of_the_data_is_known() {
     let of = |ceilings: &[(&str, f64)], waiting| {
         let columns = [
@@ -208,6 +233,20 @@ fn memory_is_named_only_where_the_size_of_the_data_is_known() {
     let open = of(&[], 0.84).evidence;
     assert!(open.iter().any(|one| one.starts_with("it is open whether 20 % more memory")), "{open:?}");
     assert_eq!(of(&[("memory", 75.0), ("data", 100.0)], 0.84).limits(), Some(vec!["log_write", "memory"]));
+    // The system's cache holds pages as well, as far as a control group lets it.
+    let of_group = |used| {
+        let columns = [
+            ("waiting_for_log_write", 4.0),
+            ("waiting_for_data_read", 0.84),
+            ("cache_misses", 500.0),
+            ("cache_lookups", 3_000.0),
+            ("data_reads", 500.0),
+            ("server_memory", used),
+        ];
+        judged(&columns, &[("memory", 10.0), ("server_memory", 75.0), ("data", 100.0)], &closed(8.0), &STEADY).limits()
+    };
+    assert_eq!(of_group(40.0), Some(vec!["log_write"]));
+    assert_eq!(of_group(74.0), Some(vec!["log_write", "memory"]));
     // However much the share of pages that are found promises: those of an index are always found.
     let much = of(&[], 4.0);
     assert_eq!(much.limits(), Some(vec!["data_io", "log_write"]), "{:?}", much.gains());
