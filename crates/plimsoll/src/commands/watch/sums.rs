@@ -14,9 +14,9 @@ const EXPLAINED_PERCENT: f64 = 80.0;
 const ENOUGH_SAMPLES: u64 = 10;
 const SAMPLE_US: u64 = 1_000_000;
 
-/// What the server counts of active time and what looks saw differ by more than chance from so many sessions and this factor on, with so many
-/// looks: servers count a statement's time when it ends, or their sessions tell it late.
-const APART: (f64, f64, u64) = (1.0, 1.5, 4);
+/// What the server counts of active time and what looks saw differ by more than chance from so many standard errors of the looks and this factor
+/// on, with so many looks: servers count a statement's time when it ends, or their sessions tell it late.
+const APART: (f64, f64, u64) = (3.0, 1.5, 4);
 
 /// From this part of the time on, a change of a statement is worth a word.
 const NOTICEABLE_PERCENT: f64 = 1.0;
@@ -217,10 +217,12 @@ impl Sums {
 
     /// Sessions that looks saw active on average, where these are far from what the server has counted.
     fn seen_apart(&self, counted: f64) -> Option<f64> {
-        let (least, factor, looks) = APART;
+        let (errors, factor, looks) = APART;
         let sampled = self.about.sampled.filter(|sampled| sampled.samples >= looks && sampled.us > 0)?;
         let seen = self.seen_us() as f64 / sampled.us as f64;
         let (low, high) = (counted.min(seen), counted.max(seen));
+        // Of so many that were seen in all looks together by chance (Poisson).
+        let least = errors * (high / sampled.samples as f64).sqrt();
         (high - low > least && high > factor * low).then_some(seen)
     }
 
@@ -311,7 +313,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_profile::{Coverage, Delta, RowId, Slot, Source, Unknown};
+    use plimsoll_profile::{Coverage, Delta, RowId, Sampled, Slot, Source, Unknown};
 
     fn slot(deltas: &[(u128, bool, u64)], total_us: Option<u64>) -> Slot {
         let delta = |(item, is_nested, elapsed): &(u128, bool, u64)| Delta {
@@ -368,6 +370,18 @@ mod tests {
         );
         assert_eq!(all.explained, Some((900, 1_100)));
         assert_eq!(all.database_us(), 1_500);
+    }
+
+    #[test]
+    fn one_session_that_hangs_is_active_before_the_server_counts_it() {
+        let of = |looks: u64, seen: u64| {
+            let mut all = Sums { covered_us: 10_000_000, explained: Some((0, 0)), ..Sums::default() };
+            all.about.sampled = Some(Sampled { samples: looks, us: 10_000_000, ..Sampled::default() });
+            all.waits.insert((None, "PgSleep".to_owned()), seen);
+            all.active_sessions()
+        };
+        assert_eq!(of(10, 9_900_000), Some(0.99));
+        assert_eq!(of(10, 2_000_000), Some(0.0));
     }
 
     #[test]
