@@ -4,6 +4,7 @@
 mod answers;
 mod bounds;
 mod planning;
+mod truth;
 mod watching;
 
 use std::fmt::Write as _;
@@ -31,6 +32,8 @@ enum Check {
     Sources(fn(&[Source]) -> Figure),
     /// By a command of its own, for this reason.
     Command { command: &'static str, reason: &'static str },
+    /// From what such a command has kept, if it was run.
+    Kept { kept: fn() -> Option<Figure>, command: &'static str, reason: &'static str },
 }
 
 /// What was found.
@@ -245,35 +248,11 @@ const BARS: &[Bar] = &[
         goal: "at most 120 s",
         check: Check::Command { command: "plimsoll doctor mssql://... --self-test --allow-workspace", reason: SERVER },
     },
-    Bar {
-        subject: "truth",
-        name: "induced",
-        goal: "40 causes, three seeds: alone 95 % right, beside builds 80 %; wrong 1 % at most; gains within 10 points in the median",
-        check: Check::Command {
-            command: "cargo xtask induced && cargo xtask induced --busy",
-            reason: "takes hours, root and a machine that does nothing else",
-        },
-    },
-    Bar {
-        subject: "truth",
-        name: "counted",
-        goal: "figures of the CPU and of devices in a record within 2 % of what the kernel counted; the last table of `induced`",
-        check: Check::Command { command: "cargo xtask induced --tables", reason: "needs the runs of `induced`" },
-    },
-    Bar {
-        subject: "truth",
-        name: "matrix",
-        goal: "the suites of all engines and of samplers on every version; counts as the server has them",
-        check: Check::Command {
-            command: "cargo xtask test --servers all",
-            reason: "takes an hour and fetches servers",
-        },
-    },
 ];
 
 /// The bars of all files.
 fn all() -> impl Iterator<Item = &'static Bar> {
-    BARS.iter().chain(answers::BARS).chain(bounds::BARS).chain(planning::BARS).chain(watching::BARS)
+    BARS.iter().chain(answers::BARS).chain(bounds::BARS).chain(planning::BARS).chain(truth::BARS).chain(watching::BARS)
 }
 
 /// Prints the bars of a subject or of a name, or all of them. Bars that are missed are told, and are no failure of the command.
@@ -307,12 +286,16 @@ fn table(bars: &[&Bar], sources: &[Source]) -> String {
     let mut text = String::new();
     let mut counts = [0, 0, 0];
     for bar in bars {
-        let (kind, state, figure, offences) = match &bar.check {
-            Check::Sources(measure) => {
-                let Figure { text, holds, offences } = measure(sources);
+        let (found, command, reason) = match &bar.check {
+            Check::Sources(measure) => (Some(measure(sources)), "", ""),
+            Check::Command { command, reason } => (None, *command, *reason),
+            Check::Kept { kept, command, reason } => (kept(), *command, *reason),
+        };
+        let (kind, state, figure, offences) = match found {
+            Some(Figure { text, holds, offences }) => {
                 (usize::from(!holds), if holds { "pass" } else { "FAIL" }, text, offences)
             }
-            Check::Command { command, reason } => (2, "not run", format!("{reason}: {command}"), Vec::new()),
+            None => (2, "not run", format!("{reason}: {command}"), Vec::new()),
         };
         counts[kind] += 1;
         let _ = writeln!(text, "{:<8} {} {}: {figure}; bar: {}", state, bar.subject, bar.name, bar.goal);
@@ -362,7 +345,7 @@ mod tests {
             .iter()
             .filter_map(|bar| match bar.check {
                 Check::Command { command, .. } => command.strip_prefix("cargo xtask bench "),
-                Check::Sources(_) => None,
+                Check::Sources(_) | Check::Kept { .. } => None,
             })
             .flat_map(|names| names.split(' '))
             .filter(|name| *name != "disk")

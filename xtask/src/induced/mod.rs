@@ -27,7 +27,8 @@ use causes::{Cause, Causes, Plan, Product};
 pub use differences::differences;
 pub use foretold::foretold;
 use means::{InForce, Neighbours};
-use results::{Found, Results, Tried};
+use results::{Found, Tried};
+pub use results::{Judged, Outcomes, Results};
 use server::Server;
 use watch::Watch;
 
@@ -122,7 +123,18 @@ fn file_of(program: &Path) -> Result<PathBuf, String> {
     let bytes = fs::read(program).map_err(|error| format!("{}: {error}", program.display()))?;
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
-    Ok(tasks::root().join("target/induced").join(format!("{:016x}.jsonl", hasher.finish())))
+    Ok(folder().join(format!("{:016x}.jsonl", hasher.finish())))
+}
+
+/// The results of the program that was tried last, with the causes.
+pub fn latest() -> Option<(Results, Causes)> {
+    let files = fs::read_dir(folder()).ok()?.filter_map(Result::ok);
+    let last = files.max_by_key(|file| file.metadata().and_then(|about| about.modified()).ok())?;
+    Some((Results::open(last.path()).ok()?, Causes::read().ok()?))
+}
+
+fn folder() -> PathBuf {
+    tasks::root().join("target/induced")
 }
 
 fn on_server(

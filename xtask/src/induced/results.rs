@@ -1,6 +1,6 @@
 //! What became of each cause: kept line by line, so that a later call goes on, and judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -169,6 +169,20 @@ impl Results {
         [false, true].iter().any(|busy| self.judged(causes, *busy).iter().any(|one| one.2 == Judged::Wrong))
     }
 
+    /// What became of all, alone or beside builds.
+    pub fn outcomes(&self, causes: &Causes, busy: bool) -> Outcomes {
+        Outcomes::of(&self.judged(causes, busy))
+    }
+
+    /// How far the figures of records are from what the kernel counted, alone and beside builds: their number, and 9 of 10 within so many percent.
+    pub fn apart_percent(&self) -> Option<(usize, f64)> {
+        let found = self.tried.iter().filter_map(|one| one.found.as_ref().ok());
+        let mut percents: Vec<f64> = found.flat_map(|found| &found.compared).map(Compared::apart_percent).collect();
+        percents.sort_by(f64::total_cmp);
+        let last = percents.len().checked_sub(1)?;
+        Some((percents.len(), percents[(last as f64 * 0.9).ceil() as usize]))
+    }
+
     /// Tables for a document.
     pub fn tables(&self, causes: &Causes) -> String {
         let mut text = String::new();
@@ -215,36 +229,71 @@ fn apart(judged: &[(&Tried, &Cause, Judged)]) -> String {
     text
 }
 
+/// What became of all that were judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcomes {
+    /// Causes with a seed.
+    pub cases: usize,
+    /// Seeds with cases.
+    pub seeds: usize,
+    counts: [usize; 5],
+    /// Points between promised and real gain in the median, and of how many.
+    pub gains_apart: Option<(f64, usize)>,
+}
+
+impl Outcomes {
+    fn of(judged: &[(&Tried, &Cause, Judged)]) -> Self {
+        let mut counts = [0; 5];
+        for (.., outcome) in judged {
+            counts[*outcome as usize] += 1;
+        }
+        let mut errors: Vec<f64> = judged
+            .iter()
+            .filter(|(_, cause, outcome)| cause.is_scaled() && *outcome == Judged::Right)
+            .filter_map(|(one, ..)| {
+                let found = one.found.as_ref().ok()?;
+                Some((found.promised_percent? - found.real_percent()).abs())
+            })
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        let seeds: BTreeSet<usize> = judged.iter().map(|(one, ..)| one.seed).collect();
+        Self {
+            cases: judged.len(),
+            seeds: seeds.len(),
+            counts,
+            gains_apart: errors.get(errors.len() / 2).map(|median| (*median, errors.len())),
+        }
+    }
+
+    const fn count(&self, what: Judged) -> usize {
+        self.counts[what as usize]
+    }
+
+    /// The part of those that are decided, in percent.
+    pub fn percent(&self, what: Judged) -> f64 {
+        let decided = self.count(Judged::Right) + self.count(Judged::Abstained) + self.count(Judged::Wrong);
+        if decided == 0 { 0.0 } else { 100.0 * self.count(what) as f64 / decided as f64 }
+    }
+}
+
 fn summary(judged: &[(&Tried, &Cause, Judged)]) -> String {
-    let count = |what| judged.iter().filter(|one| one.2 == what).count();
-    let decided = count(Judged::Right) + count(Judged::Abstained) + count(Judged::Wrong);
-    let percent = |what| if decided == 0 { 0.0 } else { 100.0 * count(what) as f64 / decided as f64 };
-    let mut errors: Vec<f64> = judged
-        .iter()
-        .filter(|(_, cause, outcome)| cause.is_scaled() && *outcome == Judged::Right)
-        .filter_map(|(one, ..)| {
-            let found = one.found.as_ref().ok()?;
-            Some((found.promised_percent? - found.real_percent()).abs())
-        })
-        .collect();
-    errors.sort_by(f64::total_cmp);
-    let median = errors.get(errors.len() / 2).map_or_else(String::new, |median| {
+    let outcomes = Outcomes::of(judged);
+    let median = outcomes.gains_apart.map_or_else(String::new, |(median, cases)| {
         format!(
-            " Between the gain that was promised and the real one lie {median:.1} points in the median of {} cases.",
-            errors.len()
+            " Between the gain that was promised and the real one lie {median:.1} points in the median of {cases} cases."
         )
     });
     format!(
         "{} cases: {} right ({:.1} % of those that are decided), {} abstained ({:.1} %), {} wrong ({:.1} %), {} unclear, {} not run.{median}",
-        judged.len(),
-        count(Judged::Right),
-        percent(Judged::Right),
-        count(Judged::Abstained),
-        percent(Judged::Abstained),
-        count(Judged::Wrong),
-        percent(Judged::Wrong),
-        count(Judged::Unclear),
-        count(Judged::NotRun),
+        outcomes.cases,
+        outcomes.count(Judged::Right),
+        outcomes.percent(Judged::Right),
+        outcomes.count(Judged::Abstained),
+        outcomes.percent(Judged::Abstained),
+        outcomes.count(Judged::Wrong),
+        outcomes.percent(Judged::Wrong),
+        outcomes.count(Judged::Unclear),
+        outcomes.count(Judged::NotRun),
     )
 }
 
@@ -329,6 +378,19 @@ mod tests {
         let stopped = causes.cause.iter().find(|cause| cause.says.is_some()).unwrap();
         assert_eq!(tried(&[], 100.0, 150.0).judged(stopped), Judged::Right);
         assert_eq!(tried(&["cpu"], 100.0, 150.0).judged(stopped), Judged::Wrong);
+    }
+
+    #[test]
+    fn all_are_counted_by_what_became_of_them() {
+        let causes = Causes::read().unwrap();
+        let cause = causes.cause.iter().find(|cause| cause.right == ["log_write"] && cause.also.is_empty()).unwrap();
+        let all = [("log_write", 110.0, 1), ("cpu", 110.0, 2), ("log_write", 103.0, 2)];
+        let all: Vec<Tried> =
+            all.iter().map(|(name, lifted, seed)| Tried { seed: *seed, ..tried(&[name], 100.0, *lifted) }).collect();
+        let judged: Vec<_> = all.iter().map(|one| (one, cause, one.judged(cause))).collect();
+        let outcomes = Outcomes::of(&judged);
+        assert_eq!((outcomes.cases, outcomes.seeds, outcomes.count(Judged::Unclear)), (3, 2, 1));
+        assert_eq!((outcomes.percent(Judged::Right), outcomes.percent(Judged::Wrong)), (50.0, 50.0));
     }
 
     #[test]
