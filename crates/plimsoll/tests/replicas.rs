@@ -40,6 +40,20 @@ fn where_every_table_is_published_none_is_made() {
     assert_eq!(run(&scene, &target, &[]).code, 0);
 }
 
+#[test]
+fn where_commits_wait_for_a_standby_that_is_not_there_nothing_is_begun() {
+    let scene = Scene::new();
+    let server = Postgres::builder().start().unwrap();
+    server.psql("ALTER SYSTEM SET synchronous_standby_names = '*'").unwrap();
+    server.psql("SELECT pg_reload_conf()").unwrap();
+    wait_until(|| server.psql("SHOW synchronous_standby_names").unwrap().trim() == "*");
+    let target = server.socket_url("postgres");
+    run(&scene, &target, &[]).failed(6, &["synchronous_standby_names = '*'", "none is connected", "local"]);
+    let stay = "SET synchronous_commit = 'local'";
+    server.psql(&format!("{stay}; ALTER ROLE CURRENT_USER {stay}")).unwrap();
+    assert_eq!(run(&scene, &target, &[]).code, 0);
+}
+
 /// A server and one that gets its changes, all or those that it lets through.
 fn replicated(filter: &[(&str, &str)]) -> [MariaDb; 2] {
     let builder = |number| MariaDb::builder().setting("server_id", number).setting("log_bin", "bin");

@@ -47,6 +47,18 @@ pub(super) fn check_unpublished(connection: &mut Connection) -> Result<()> {
     Err(Error::new(ErrorKind::Safety, message).hint("name another database of this server in the URL"))
 }
 
+/// An error if a commit would wait for a standby that nobody is: it would stand there until somebody connects one.
+fn check_commits_end(connection: &mut Connection) -> Result<()> {
+    let rows = connection.rows(sql("standbys that commits wait for in vain"), &[])?;
+    let Some(names) = rows.first().and_then(|row| row.text(0)) else { return Ok(()) };
+    let message = format!(
+        "each commit waits for a synchronous standby (synchronous_standby_names = '{names}'), and none is connected: nothing that writes would end"
+    );
+    Err(Error::new(ErrorKind::Safety, message).hint(
+        "connect the standby, or let this user's commits not wait: ALTER ROLE ... SET synchronous_commit = local",
+    ))
+}
+
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
 /// [copies](plimsoll_engine::WorkspaceKind::Copy) are seen from all.
 pub(super) fn is_locked_anywhere(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
@@ -91,6 +103,7 @@ impl Keeper for Connection {
 
     fn make(&mut self, workspace: &Workspace, _: bool, mark: &Mark) -> Result<()> {
         check_unpublished(self)?;
+        check_commits_end(self)?;
         // Two statements in one message are one transaction.
         let make = filled("make a schema", &[("schema", workspace.name())]);
         self.set(&format!("{make}; {}", Self::marking(workspace, mark))).map(drop)
