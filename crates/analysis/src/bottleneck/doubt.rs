@@ -131,7 +131,7 @@ fn delayed(model: &Model<'_>, found: Option<&Found>) -> Option<String> {
 /// What would show what sessions did: readings that are not there, or a look at one session by itself.
 fn readings(model: &Model<'_>) -> &'static str {
     let sees_waits = WAITS.iter().any(|(columns, _)| model.means.sum(columns).is_some());
-    if model.load.embedded || (sees_waits && model.sees_cpu()) {
+    if model.load.sessions > 1.0 && (model.load.embedded || (sees_waits && model.sees_cpu())) {
         ONE_SESSION
     } else {
         "plimsoll doctor URL says which readings this server does not give, and what would give them"

@@ -174,11 +174,15 @@ pub(super) struct OwnReads {
     looks: u32,
 }
 
+/// The reads under way and the sessions are asked for one after the other, so that a read that ended in between may be taken for the server's own. So
+/// many looks without any stand beside those that were made.
+const DOUBTED_LOOKS: f64 = 4.0;
+
 impl OwnReads {
     /// Of so many reads under way those that may be of sessions. `may_read` of them may read, and `waiting` of ours wait for other things.
     fn of_sessions(&mut self, pending: f64, may_read: f64, waiting: f64) -> f64 {
         if may_read > 0.0 {
-            let own = if self.looks > 0 { self.sum / f64::from(self.looks) } else { 0.0 };
+            let own = self.sum / (f64::from(self.looks) + DOUBTED_LOOKS);
             return (pending - own).max(0.0);
         }
         if waiting > 0.0 {
