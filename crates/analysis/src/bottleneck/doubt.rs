@@ -6,10 +6,11 @@ use super::model::{FULL_CPU, Model, parallel};
 use super::neighbours;
 use super::outside;
 use super::rules::{
-    BETWEEN, DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS, WORKERS,
+    BETWEEN, DOUBT_PERCENT, LOCK_LIMIT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS, WORKERS,
 };
 use super::words::waited_for;
 use crate::summary;
+use plimsoll_measurement::units::significant;
 
 /// What is missing for a verdict.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Dou
     of_sessions(model)
         .or_else(|| doubt(full_redo_log(model, bound), LARGER_LOG))
         .or_else(|| doubt(delayed(model, bound.first()), NO_DELAY))
+        .or_else(|| doubt(paged_under_locks(model, bound.first()), LARGER_POOL))
         .or_else(|| doubt(stood_still(model, bound), MOVES))
         .or_else(|| doubt(stalled(model, bound), TIMES))
         .or_else(|| {
@@ -63,6 +65,7 @@ pub(super) const SAMPLE: &str = "leave out --no-samples";
 const NO_DELAY: &str = "run it again with that setting at 0";
 const LARGER_LOG: &str =
     "run it again with a larger redo log (innodb_redo_log_capacity; innodb_log_file_size on MariaDB)";
+const LARGER_POOL: &str = "run it again with a larger buffer pool (shared_buffers, innodb_buffer_pool_size)";
 const ONE_SESSION: &str = "one session (--set sessions=1) shows what a request needs by itself";
 const FEWER_SESSIONS: &str = "fewer sessions (--set sessions=N) show whether they hinder each other";
 const MOVES: &str = "run it again while nothing stops or freezes the server, this program or what is between them";
@@ -125,6 +128,22 @@ fn delayed(model: &Model<'_>, found: Option<&Found>) -> Option<String> {
     let is_log = found?.rule.station() == Some(Station::Log) && model.flushed().is_none();
     is_log.then(|| {
         format!("{setting} makes commits wait for others; how much of the wait for the log is the log's own is unknown")
+    })
+}
+
+/// Locks come first, and each request has pages read and written: a buffer pool that is too small holds up whoever has a lock, and hardly any engine
+/// says who waits for a free page. Without the locks as much may be waited for pages.
+fn paged_under_locks(model: &Model<'_>, first: Option<&Found>) -> Option<String> {
+    first.filter(|found| found.rule.limit == LOCK_LIMIT)?;
+    let each = |column| Some(model.means.column(column)? / (model.rate * model.means.moving));
+    let (reads, writes) = (each("data_reads")?, each("data_writes")?);
+    (reads >= 1.0 && writes >= 1.0).then(|| {
+        format!(
+            "sessions waited for locks, but for each request {} pages were read and {} written, which whoever has a lock waits for as well: what the \
+             locks alone cost is not seen",
+            significant(reads),
+            significant(writes)
+        )
     })
 }
 

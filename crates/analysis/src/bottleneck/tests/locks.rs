@@ -105,3 +105,17 @@ fn nobody_is_said_to_hold_a_table_that_an_engine_does_not_tell_of() {
     );
     assert!(told(&of(6.0), "they waited for locks of whole tables, which sessions of others held"));
 }
+
+#[test]
+fn locks_of_requests_whose_pages_come_and_go_are_not_named() {
+    let of = |reads, writes| {
+        let columns = [("waiting_for_lock", 6.5), ("cpu", 0.2), ("data_reads", reads), ("data_writes", writes)];
+        judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY)
+    };
+    assert_eq!(of(30.0, 800.0).limits(), Some(vec!["locks"]));
+    assert_eq!(of(640.0, 30.0).limits(), Some(vec!["locks"]));
+    let paged = of(640.0, 800.0);
+    let reason = paged.abstained.clone().unwrap();
+    assert!(reason.contains("for each request 1.6 pages were read and 2 written"), "{reason}");
+    assert!(paged.remedy.unwrap().contains("larger buffer pool"));
+}
