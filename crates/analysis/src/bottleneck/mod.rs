@@ -42,9 +42,13 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     }
     // What they cost is known by what threads waited for; how full they made the machine says nothing then.
     let means = if neighbours::are_measured(&means, ceilings) { means.without("other_cpu") } else { means };
-    let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
+    let Some(rate) = means.rate() else {
         return Judged::abstain("the work done in each second is unknown", doubt::LONGER);
     };
+    if rate <= 0.0 {
+        let (from, to) = stretch.between;
+        return Judged::abstain(&format!("nobody was answered from second {from:.1} to second {to:.1}"), doubt::LONGER);
+    }
     if let Some(answers) = load.answers.filter(|answers| (*answers as f64) < LEAST_ANSWERS * load.sessions) {
         let few = format!(
             "{answers} answers for {:.0} sessions are too few: the ends of the segment may cut off as many requests",

@@ -124,6 +124,8 @@ fn without_samples_or_a_rate_there_is_not_enough_evidence() {
     assert_eq!(judged(&[("cpu", 1.0)], &[("cpu", 1.0)], &closed(4.0), &[]).limits(), None);
     let stretch = Segment { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
     assert_eq!(judge(&stretch, &[], &closed(4.0)).limits(), None);
+    let silent = judged(&[("cpu", 1.0)], &[("cpu", 1.0)], &closed(4.0), &[0.0; 10]);
+    assert_eq!(silent.abstained.as_deref(), Some("nobody was answered from second 0.0 to second 10.0"));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::judged::{Beyond, Found, Judged, LEAST_WAITING, Used, is_shown};
 use super::model::Model;
 use super::neighbours;
 use super::rules::{
-    BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, Rule, Station, WORKERS,
-    WRITES,
+    BETWEEN, CPU, Change, FASTER_CORES, LOCK_LIMIT, MACHINE_CPU, MEANINGS, NAMED_PERCENT, OTHERS_LET_GO, Rule, Station,
+    WORKERS, WRITES,
 };
 use crate::maximum::{Maximum, Reservation};
 use plimsoll_measurement::units::{significant, tenths};
@@ -282,9 +282,18 @@ fn gain(model: &Model<'_>, one: &Found) -> String {
         format!(" ({} to {} % within the chance of {} looks)", tenths(low), tenths(high), model.means.looks())
     });
     // What sessions come to behind the lock is not seen while they wait for it.
-    let open = if one.rule.limit == LOCK_LIMIT { ", or by more or less by what they would wait for next" } else { "" };
+    // Nor is what its holders use of the server, if they are others.
+    let have_work = one.lift == OTHERS_LET_GO && model.strangers().is_some_and(|others| others >= AT_WORK);
+    let open = match one.rule.limit {
+        LOCK_LIMIT if have_work => " or more, as what those sessions use of the server would be free as well",
+        LOCK_LIMIT => ", or by more or less by what they would wait for next",
+        _ => "",
+    };
     format!("by the model, {} would raise the rate by about {about} %{range}{open}", one.lift)
 }
+
+/// Other sessions that are at work so often use more than a trifle of the server.
+const AT_WORK: f64 = 0.5;
 
 /// A range of gains is told from this part of its middle on.
 const WIDE: f64 = 0.5;

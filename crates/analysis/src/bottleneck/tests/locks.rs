@@ -4,8 +4,13 @@ use super::*;
 
 /// A verdict about eight sessions of which so many wait for a lock, by the engine's name, held by others for so many.
 fn waiting_for(name: &str, blocked: f64) -> Judged {
-    let columns = [("waiting_for_lock", 6.0), ("blocked_by_others", blocked), ("waiting", 6.0), ("cpu", 0.2)];
-    let mut samples = samples(&columns);
+    waiting_beside(name, blocked, &[("cpu", 0.2)])
+}
+
+/// The same with more columns.
+fn waiting_beside(name: &str, blocked: f64, beside: &[(&str, f64)]) -> Judged {
+    let columns = [("waiting_for_lock", 6.0), ("blocked_by_others", blocked), ("waiting", 6.0)];
+    let mut samples = samples(&[&columns[..], beside].concat());
     samples.columns[2].of = Some(name.to_owned());
     let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
     judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0))
@@ -118,4 +123,16 @@ fn locks_of_requests_whose_pages_come_and_go_are_not_named() {
     let reason = paged.abstained.clone().unwrap();
     assert!(reason.contains("for each request 1.6 pages were read and 2 written"), "{reason}");
     assert!(paged.remedy.unwrap().contains("larger buffer pool"));
+}
+
+#[test]
+fn what_foreign_holders_use_of_the_server_would_be_free_as_well() {
+    let of = |others| {
+        let busy = [("cpu", 1.7), ("sessions_of_others", others)];
+        let judged = waiting_beside("Lock/relation", 6.0, &busy);
+        judged.evidence.into_iter().find(|one| one.contains("do not hold the locks")).unwrap()
+    };
+    let free = "% or more, as what those sessions use of the server would be free as well";
+    assert!(of(1.5).ends_with(free), "{}", of(1.5));
+    assert!(of(0.1).ends_with("by more or less by what they would wait for next"), "{}", of(0.1));
 }
