@@ -113,15 +113,25 @@ fn nobody_is_said_to_hold_a_table_that_an_engine_does_not_tell_of() {
 
 #[test]
 fn locks_of_requests_whose_pages_come_and_go_are_not_named() {
-    let of = |reads, writes| {
-        let columns = [("waiting_for_lock", 6.5), ("cpu", 0.2), ("data_reads", reads), ("data_writes", writes)];
-        judged(&columns, &[("cpu", 2.0)], &closed(8.0), &STEADY)
+    let of = |reads, writes, busy| {
+        let columns = [
+            ("waiting_for_lock", 6.5),
+            ("cpu", 0.2),
+            ("data_reads", reads),
+            ("data_writes", writes),
+            ("disk_busy", busy),
+        ];
+        let mut samples = samples(&columns);
+        samples.columns[4].of = Some("sda".to_owned());
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+        judge(&stretch, &ceilings(&[("cpu", 2.0)]), &closed(8.0))
     };
-    assert_eq!(of(30.0, 800.0).limits(), Some(vec!["locks"]));
-    assert_eq!(of(640.0, 30.0).limits(), Some(vec!["locks"]));
-    let paged = of(640.0, 800.0);
+    assert_eq!(of(30.0, 800.0, 65.0).limits(), Some(vec!["locks"]));
+    assert_eq!(of(640.0, 30.0, 65.0).limits(), Some(vec!["locks"]));
+    assert_eq!(of(640.0, 800.0, 50.0).limits(), Some(vec!["locks"]));
+    let paged = of(640.0, 800.0, 65.0);
     let reason = paged.abstained.clone().unwrap();
-    assert!(reason.contains("for each request 1.6 pages were read and 2 written"), "{reason}");
+    assert!(reason.contains("1.6 pages were read and 2 written, and their disk was busy for 65 % of"), "{reason}");
     assert!(paged.remedy.unwrap().contains("larger buffer pool"));
 }
 
