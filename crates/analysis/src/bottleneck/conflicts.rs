@@ -36,7 +36,7 @@ pub(super) fn retried(load: &Load) -> Option<String> {
 
 /// Which locks sessions wait for, and who holds them.
 pub(super) fn locks(model: &Model<'_>, one: &Found) -> Option<String> {
-    let (kind, _) = (one.rule.limit == LOCK_LIMIT).then(|| model.locks())??;
+    let (kind, ..) = (one.rule.limit == LOCK_LIMIT).then(|| model.locks())??;
     let holders = model.blocked().map(|(blocked, waiting)| {
         if blocked < LEAST_WAITING {
             ", which sessions of this run held".to_owned()

@@ -11,8 +11,8 @@ use super::neighbours;
 use super::network::Network;
 use super::outside;
 use super::rules::{
-    BETWEEN, Change, Counts, DEVICES, FASTER_CORES, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE, NOBODY_LOCKS_TABLES,
-    OTHERS_LET_GO, RULES, Rule, Station, TABLE_LOCKS, TABLES, Use, WORKERS,
+    BETWEEN, Change, Counts, DEVICES, FASTER_CORES, HARDLY, LOCK_LIMIT, LOCKS, Locks, MACHINE_CPU, MORE,
+    NOBODY_LOCKS_TABLES, OTHERS_LET_GO, RULES, Rule, Station, TABLE_LOCKS, TABLES, Use, WORKERS,
 };
 use super::usage::{highest, part_of_station, used};
 use crate::maximum::{Maximum, theoretical_maximum};
@@ -120,7 +120,8 @@ impl<'a> Model<'a> {
             return Some(Found { rule, lift: FASTER_CORES, used, waiting, gain_percent, is_guessed: false });
         }
         let gain_percent = self.gain(rule, used.as_ref(), waiting)?;
-        let lift = if rule.limit == LOCK_LIMIT { self.locks().map_or(rule.lift, |(_, lift)| lift) } else { rule.lift };
+        let lift =
+            if rule.limit == LOCK_LIMIT { self.locks().map_or(rule.lift, |(_, lift, _)| lift) } else { rule.lift };
         let is_guessed = self.is_guessed(rule, waiting);
         Some(Found { rule, lift, used, waiting, gain_percent, is_guessed })
     }
@@ -137,20 +138,20 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The kind of locks for which most sessions wait, and what would free them. `None` where the engine does not say which locks they are.
-    pub fn locks(&self) -> Option<(&'static str, &'static str)> {
+    /// The kind of locks for which most sessions wait, what would free them, and the part of the waits that is left then. `None` where the engine does not say which locks they are.
+    pub fn locks(&self) -> Option<(&'static str, &'static str, f64)> {
         let waits = self.means.each_of("waiting");
         let of = |locks: &Locks| -> f64 {
             let is_one = |name: &str| locks.waits.iter().any(|begin| name.starts_with(begin));
             waits.iter().filter(|(name, _)| is_one(name)).map(|(_, sessions)| sessions).sum()
         };
         let most = LOCKS.iter().max_by(|a, b| of(a).total_cmp(&of(b))).filter(|locks| of(locks) > 0.0)?;
-        let lift = match self.blocked() {
-            Some((blocked, waiting)) if blocked >= waiting / 2.0 => OTHERS_LET_GO,
-            None if most.words == TABLES => NOBODY_LOCKS_TABLES,
-            _ => most.lift,
+        let (lift, rest) = match self.blocked() {
+            Some((blocked, waiting)) if blocked >= waiting / 2.0 => (OTHERS_LET_GO, HARDLY),
+            None if most.words == TABLES => (NOBODY_LOCKS_TABLES, HARDLY),
+            _ => (most.lift, most.rest),
         };
-        Some((most.words, lift))
+        Some((most.words, lift, rest))
     }
 
     /// Sessions that wait for locks of others' sessions, of those that wait for locks.
@@ -174,7 +175,10 @@ impl<'a> Model<'a> {
             Change::Faster(station) => self.with_faster(station, waiting?)?,
             Change::Cheaper(station) => self.with_cheaper(station, waiting)?,
             Change::Memory => self.with_memory(used, waiting)?,
-            Change::Without(rest) => self.less_elsewhere(waiting? * (1.0 - rest)),
+            Change::Without(rest) => {
+                let of_kind = self.locks().filter(|_| rule.limit == LOCK_LIMIT).map(|(.., rest)| rest);
+                self.less_elsewhere(waiting? * (1.0 - of_kind.unwrap_or(rest)))
+            }
             Change::Unfrozen => {
                 if self.means.still <= 0.0 {
                     return None;

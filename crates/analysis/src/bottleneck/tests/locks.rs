@@ -7,6 +7,13 @@ fn waiting_for(name: &str, blocked: f64) -> Judged {
     waiting_beside(name, blocked, &[("cpu", 0.2)])
 }
 
+#[test]
+fn a_lock_that_lasts_as_long_as_a_page_is_made_costs_a_fifth_of_its_waits() {
+    let gain = |name| waiting_for(name, 0.0).gains().first().map(|gain| (gain.change.clone(), gain.gain_percent));
+    assert_eq!(gain("Lock/extend"), Some(("new pages that are made in 20 % less time".to_owned(), 17.6)));
+    assert!(gain("Lock/tuple").is_some_and(|(_, percent)| percent > 100.0), "{:?}", gain("Lock/tuple"));
+}
+
 /// The same with more columns.
 fn waiting_beside(name: &str, blocked: f64, beside: &[(&str, f64)]) -> Judged {
     let columns = [("waiting_for_lock", 6.0), ("blocked_by_others", blocked), ("waiting", 6.0)];
