@@ -138,7 +138,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The kind of locks for which most sessions wait, what would free them, and the part of the waits that is left then. `None` where the engine does not say which locks they are.
+    /// The kind of locks for which most sessions wait, what would free them, and the part of the waits that is left then. `None` where the engine does
+    /// not say which locks they are.
     pub fn locks(&self) -> Option<(&'static str, &'static str, f64)> {
         let waits = self.means.each_of("waiting");
         let of = |locks: &Locks| -> f64 {
